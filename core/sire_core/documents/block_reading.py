@@ -13,6 +13,7 @@ from sire_core.documents.blocks import (
     CODE,
     FIELD,
     FURNITURE,
+    GAP,
     HEADING,
     ITEM,
     LINE_END,
@@ -291,6 +292,9 @@ def _by_lines(leaf: _Leaf, lines: Sequence[str], opening: int, of_values: bool) 
     if all(_BARE_ROW.match(lines[row]) for row in range(leaf.first, leaf.stop)):
         yield from (_Leaf(ROW, row, row + 1) for row in range(leaf.first, leaf.stop))
         return
+    if "  " in lines[leaf.stop - 1] and (rows := list(_rows_in_columns(leaf, lines))):
+        yield from rows
+        return
     is_headed = any(_HEADER_LINE.fullmatch(line.strip()) for line in lines[leaf.first : leaf.first + 2])
     if (of_values or is_headed) and (rows := list(_rows_of_values(leaf, lines, of_values))):
         yield from rows
@@ -331,6 +335,19 @@ def _rows_of_values(leaf: _Leaf, lines: Sequence[str], of_values: bool) -> Itera
             yield _Leaf(ROW, row, row + 1, int(has_header))
             has_header = False
         number = stop
+
+
+def _rows_in_columns(leaf: _Leaf, lines: Sequence[str]) -> Iterator[_Leaf]:
+    """The lines of a leaf that spaces set in columns, each as a row; a line above them may name what they are."""
+    starts = [{gap.end() for gap in GAP.finditer(line.rstrip())} for line in lines[leaf.first : leaf.stop]]
+    title = int(not starts[0])
+    if len(starts) - title >= _MIN_LINES_OF_VALUES and set.intersection(*starts[title:]):
+        if title:
+            yield _Leaf(PARAGRAPH, leaf.first, leaf.first + 1)
+        rows = range(leaf.first + title, leaf.stop)
+        values = [line_cells(lines[row]) for row in rows]
+        has_header = len({*map(len, values)}) == 1 and _is_header(*values)
+        yield from (_Leaf(ROW, row, row + 1, int(has_header and row == rows[0])) for row in rows)
 
 
 def _is_header(first: Sequence[str], *others: Sequence[str]) -> bool:

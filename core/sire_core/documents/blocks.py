@@ -23,6 +23,9 @@ _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SEPARATORS = "\t;,"  # The first wins a draw
+_SEPARATED = re.compile(r"[\t;]|,\S")
+GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+"""Between the columns of a table that spaces set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +138,13 @@ def row_cells(text: str, block: Block) -> list[str]:
 
 
 def line_cells(line: str) -> list[str]:
-    """Cells of a line of a table: between bars, else between the tabs, semicolons or commas that it has most of."""
+    """Cells of a line of a table: between bars, else between tabs, semicolons or commas, else between wide gaps."""
     line = line.strip()
     if "|" in line:
         cells = _CELL_BORDER.split(line.removeprefix("|").removesuffix("|"))
         return [cell.replace("\\|", "|").strip() for cell in cells]
+    if GAP.search(line) and not _SEPARATED.search(line):
+        return GAP.split(line)
     return [value.strip() for value in split_values(line, max(_SEPARATORS, key=line.count))]
 
 

@@ -55,13 +55,19 @@ class NameLinks:
     def rows(self, candidate: int) -> Iterator[int]:
         """Rows of other passages with a rare word of a piece that the question lacks.
 
-        And with words of the question, in the row or its headings, that the piece lacks.
+        And with words of the question, in the row or its headings, that the piece lacks. Of a table with a row that
+        begins with a name of the piece no other.
         """
         candidates, missing = self._candidates, self._question_stems - self._words[candidate]
+        linked: dict[object, list[int]] = {}
         for _, other in self._holders(candidate) if self._has_rows else ():
-            each, number = candidates.read[candidates.owner[other]], candidates.number[other]
+            table, number = candidates.owner[other], candidates.number[other]
+            each = candidates.read[table]
             if each.pieces[number].kind == ROW and missing & (self._words[other] | unpacked(each.headings[number])):
-                yield other
+                linked.setdefault((table, each.pieces[number].header), []).append(other)
+        names = [name for name, _ in self._names(candidate)] if linked else []
+        for rows in linked.values():
+            yield from [row for row in rows if any(map(self._key(row).startswith, names))] or rows
 
     def named(self, candidate: int) -> Iterator[int]:
         """Pieces of other passages with such a word that is a name, and words of the question that a piece lacks."""
@@ -71,31 +77,40 @@ class NameLinks:
         return (other for word, other in self._holders(candidate) if word in names and missing & self._words[other])
 
     def named_rows(self, candidate: int) -> Iterator[tuple[int, Sequence[int]]]:
-        """Rows that alone in their table have a name of a piece, each with all rows of the table; for each table once.
+        """Rows about a name of a piece, each with all rows of its table; for each table once.
 
-        The question tells nothing about the rows of such a table, and has words of its header that the piece lacks, or
-        its passage was found by the name.
+        The question tells nothing about the rows of such a table. Either it has words of the header that the piece
+        lacks, or the passage of the table was found by the name, which its row begins with. Of several rows with a name
+        that one counts, of those with another first cell only a single one.
         """
         candidates, missing = self._candidates, self._question_stems - self._words[candidate]
         for rows in list(self._silent_tables):
             table = candidates.owner[rows[0]]
-            heads = unpacked(candidates.read[table].headings[candidates.number[rows[0]]])
             if table == candidates.owner[candidate]:
                 continue
-            leading = {stems(step.name, candidates.spoken) for step in candidates.passages[table].hit.path}
-            names = (name for name in self._names(candidate) if missing & heads or name in leading)
-            holders = ([row for row in rows if name <= self._words[row]] for name in names)
-            if named := {holding[0] for holding in holders if len(holding) == 1}:
+            is_asked = bool(missing & unpacked(candidates.read[table].headings[candidates.number[rows[0]]]))
+            leading = {step.name for step in candidates.passages[table].hit.path}
+            named: set[int] = set()
+            for name, words in self._names(candidate):
+                holders = [row for row in rows if words <= self._words[row]] if is_asked or name in leading else []
+                first = [row for row in holders if self._key(row).startswith(name)]
+                named.update(first or (holders if is_asked and len(holders) == 1 else ()))
+            if named:
                 self._silent_tables.remove(rows)
                 yield from ((row, rows) for row in sorted(named))
 
-    def _names(self, candidate: int) -> Iterator[frozenset[str]]:
-        """Stems of the names of several words in a piece that the question lacks; single words may name kinds."""
+    def _names(self, candidate: int) -> Iterator[tuple[str, frozenset[str]]]:
+        """Names of several words in a piece that the question lacks, and their stems; single words may name kinds."""
         for part in _NAME_END.split(self._candidates.text(candidate)):
             for is_name, words in groupby(find_words(part), lambda word: word[0].isupper() and not word.isupper()):
-                name = stems(" ".join(words), self._candidates.spoken) if is_name else frozenset()
-                if len(name) > 1 and not name & self._question_stems:
-                    yield name
+                name = " ".join(words) if is_name else ""
+                own_stems = stems(name, self._candidates.spoken)
+                if len(own_stems) > 1 and not own_stems & self._question_stems:
+                    yield name, own_stems
+
+    def _key(self, row: int) -> str:
+        """Text of a row from its first cell on that is no number."""
+        return self._candidates.text(row).lstrip("| 0123456789.")
 
     def _holders(self, candidate: int) -> Iterator[tuple[str, int]]:
         """Rare words of a piece that the question lacks, each with the pieces of other passages that have it."""

@@ -60,7 +60,9 @@ _NO_WORDS = "The question has no word to search for; these are only the nearest 
 _NO_SHARED_WORD = "No hit shares a word with the question."
 _ONE_SHARED_WORD = "No hit has more than one word of the question; these are only the nearest."
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
+_COMPOUND = re.compile(r"(?<![\w-])\w+(?:-\w+)+(?![\w-])")
 _MAX_NAMED = 3  # Missing words that a warning names
+_MAX_ENGLISH = 2  # Words of a compound that may be English and no name: `read-only`
 _MANY = 3  # Everyday words are named, too, where no hit has one of so many words of the question
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
 _MIN_TOLD = 3  # Words that tell a language
@@ -253,7 +255,17 @@ def _whole_stems(
     words = [word for word in find_words(text) if word.lower() not in idle]
     is_whole = [exact and word.isupper() and len(word) >= _KEYWORD for word in words]
     lower = zip(map(str.lower, words), is_whole, strict=True)
-    return frozenset(word if whole else stem(word, spoken) for word, whole in lower) | identifiers(text)
+    names = identifiers(text).union(_compounds(text) if exact else map(str.lower, _COMPOUND.findall(text)))
+    return names.union(word if whole else stem(word, spoken) for word, whole in lower)
+
+
+def _compounds(question: str) -> Iterator[str]:
+    """Words that hyphens join in a question and that are a name as a whole: `cache-stale-ttl`, but not `up-to-date`."""
+    for compound in map(str.lower, _COMPOUND.findall(question)):
+        words = compound.split("-")
+        is_long = len(words) > _MAX_ENGLISH
+        if FUNCTION_WORDS.isdisjoint(words) and (is_long or not all(map(is_english, words))):
+            yield compound
 
 
 @cache

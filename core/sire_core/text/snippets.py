@@ -286,6 +286,8 @@ class _RunStems(dict[str, tuple[str, ...]]):
             text = self.expanded(run)
             words, whole = list(map(str.lower, find_words(text))), identifiers(text)
         compared = (*[stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS], *whole)
+        if not compared and len(words) > 1:
+            compared = ("-".join(words),)  # `it-all` is a name
         if len(self) >= _REMEMBERED:
             self.clear()  # what is still read is soon there again
         if len(run) <= _MAX_REMEMBERED_LETTERS:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.documents.block_reading import read_blocks
-from sire_core.documents.blocks import block_text, headings_above, row_cells
+from sire_core.documents.blocks import ROW, block_text, headings_above, row_cells
 from sire_core.documents.furniture import is_contents
 
 PIECES = st.sampled_from(
@@ -253,3 +253,19 @@ def test_blocks_are_ordered_disjoint_and_hold_all_text(text, markdown):
         block_text(text, block)
         end = block.end
     assert not text[end:].strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Lists on petrel:\nreef   Elin Voss\nsailors-forum  x\nall    Ravi Menon", "p"),  # the gaps are not aligned
+        ("Lists on petrel:\nreef   Elin Voss\nforum  Tomas Brekke\nall    Ravi Menon", "prrr"),
+        ("reef   Elin Voss\nforum  Tomas Brekke", "p"),  # two lines
+        ("NAME   READY  AGE\nmill   1/1    2d\nlock   0/1    9d", "hrr"),
+        ("It was late.  He went home,\nwhere nobody was.  He ate\nbread and went to bed.  Then", "p"),
+    ],
+)
+def test_lines_set_in_columns_by_spaces_are_rows(text, kinds):
+    blocks = read_blocks(text)
+    letters = ["h" if block.kind == ROW and block.level else block.kind[0] for block in blocks]
+    assert "".join(letters) == kinds

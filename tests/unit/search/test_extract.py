@@ -745,3 +745,39 @@ def test_a_row_with_the_name_that_led_to_its_table_is_quoted():
         "2024-11-20: Brings the key Dafydd Rees; Makes the tea Callum Frith",
         "Callum Frith: Due 120; Paid 75",
     ]
+
+
+LISTS = """Mailing lists on petrel
+
+reef-survey     owner: Elin Voss      members: 212
+sailors-forum   owner: Tomas Brekke   members: 1480
+it-all          owner: Ravi Menon     members: 9"""
+STAFF = """| Name | Role | Extension | Deputy |
+| --- | --- | --- | --- |
+| Ravi Menon | network engineer | 152 | Tomas Brekke |
+| Tomas Brekke | systems engineer | 163 | Elin Voss |
+| Elin Voss | modelling | 210 | Mette Rolf |"""
+
+
+@pytest.mark.parametrize(
+    ("question", "listed", "person"),
+    [
+        ("What is the extension of the owner of reef-survey?", "reef-survey", "Elin Voss"),
+        ("What extension has the owner of sailors-forum?", "sailors-forum", "Tomas Brekke"),
+        ("Which extension does the owner of it-all have?", "it-all", "Ravi Menon"),
+    ],
+)
+def test_a_line_set_in_columns_by_spaces_leads_to_the_row_that_begins_with_its_name(question, listed, person):
+    """Others of the table have the name in another cell; `it-all` is no two function words."""
+    quotes = extract_sentences(question, [hit("lists", LISTS, "Lists"), hit("staff", STAFF, "Staff")])
+    assert [quote.text.splitlines()[-1].partition(":")[0] for quote in quotes] == [listed, person]
+
+
+@pytest.mark.parametrize(
+    ("option", "is_there"),
+    [("serve-expired-ttl", True), ("cache-stale-ttl", False), ("serve-stale-max", False), ("stale-data", True)],
+)
+def test_a_name_joined_by_hyphens_that_no_hit_has_as_a_whole_is_warned_of(option, is_there):
+    text = "`serve-expired-ttl` limits how long expired data is served, `stale-max` how much. The cache has a ttl."
+    note = unanswered_note(f"What is the default of the option {option} of the cache?", [hit("a", text, "Serving")])
+    assert note == ("" if is_there else f"No hit mentions '{option}'.")
