@@ -109,7 +109,6 @@ from sire_core.search.rankers.hybrid import ExcludeKinds as ExcludeKinds
 from sire_core.search.rankers.hybrid import Hybrid as Hybrid
 from sire_core.search.rankers.lexical import Lexical as Lexical
 from sire_core.search.ranking import LiftedRanking as LiftedRanking
-from sire_core.search.ranking import NotedRanking as NotedRanking
 from sire_core.search.ranking import ScoredRanking as ScoredRanking
 from sire_core.search.ranking import WrappedRanking as WrappedRanking
 from sire_core.search.ranking import answer_or_reason as answer_or_reason

@@ -145,15 +145,12 @@ class _OrganizerView:
         return sequence, position
 
     def touched(self, change: Change) -> Collection[str]:
-        again = {chunk.id for chunk in change.added}.union(self.stale_links())
+        again = {chunk.id for chunk in change.added}.union(self._context.stale_links)
         units = self._corpus.unit_by_chunk
         return {units[chunk].id for chunk in again if chunk in units}.union(self._context.touched)
 
     def tables(self) -> StepTables:
         return self._store.tables(self.fingerprint)
-
-    def stale_links(self) -> Collection[str]:
-        return self._context.stale_links
 
     def forgotten(self) -> AbstractSet[str]:
         return self._context.forgotten

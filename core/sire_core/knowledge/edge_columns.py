@@ -179,11 +179,10 @@ class EdgeColumns:
             lists,
         )
 
-    def edges(self, kind: str, rows: IntArray | None = None) -> list[Edge]:
-        """Return the edges one by one, or those in some rows."""
-        rows = np.arange(len(self.sources)) if rows is None else rows
-        names = self.lists.names_of(self.numbers[rows])
-        columns = (self.sources[rows].tolist(), self.targets[rows].tolist(), self.titles[rows].tolist())
+    def edges(self, kind: str) -> list[Edge]:
+        """Return the edges one by one."""
+        names = self.lists.names_of(self.numbers)
+        columns = (self.sources.tolist(), self.targets.tolist(), self.titles.tolist())
         edges = []
         for source, target, title, edge_names in zip(*columns, names, strict=True):
             metadata: dict[str, Any] = {"names": edge_names} if kind == MENTIONS else {}

@@ -188,9 +188,6 @@ class BuildView(Protocol):
     def tables(self) -> StepTables:
         """Tables of the organizer's steps, as of the last commit."""
 
-    def stale_links(self) -> Collection[str]:
-        """Ids of old chunks whose records may link other titles than before the change."""
-
     def forgotten(self) -> AbstractSet[str]:
         """Ids of old chunks about which models are asked again: what they wrote from them is written again."""
 

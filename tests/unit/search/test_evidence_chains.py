@@ -52,7 +52,7 @@ def chains_of(index, question=QUESTION, where=None, **settings):
     view = index.view()
     found = asyncio.run(EvidenceChains(**settings).chains(question, view, parse_filter(where)))
     names = dict(zip(view.ids.astype(str).tolist(), range(view.size), strict=True))
-    return [[CORPUS[names[chunk]].id for chunk in chain.chunk_ids] for chain in found]
+    return [[CORPUS[names[step.ids[0]]].id for step in chain] for chain in found]
 
 
 def test_a_chain_leads_to_what_shares_no_word_with_the_question(folder):
@@ -131,7 +131,7 @@ def test_a_pool_without_the_graph_is_ranked_by_its_seeds_and_similarity():
         view = index.view()
         chains = asyncio.run(EvidenceChains().chains(QUESTION, view))
     assert chains
-    assert all(len(chain.chunk_ids) == 1 for chain in chains)
+    assert all(len(chain) == 1 for chain in chains)
 
 
 def test_contexts_as_published_are_chains_alone_and_told_apart(folder):

@@ -184,22 +184,6 @@ CHAIN = "chain"  # Step of every further passage of a chain
 WHOLE = "whole_chain"  # Step that lists all passages of a chain that contains the hit; its note names the chain
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceChain:
-    """A chain for people: passages with the reason for each."""
-
-    chunk_ids: tuple[str, ...]  # ids of the passages, the seed first
-    notes: tuple[str, ...]  # the keywords that the seed contains; for the others the link from the passage before
-
-    @property
-    def steps(self) -> tuple[PathStep, ...]:
-        """The chain as the path of its last passage."""
-        return tuple(
-            PathStep(CHAIN if step else SEED, (chunk,), note)
-            for step, (chunk, note) in enumerate(zip(self.chunk_ids, self.notes, strict=True))
-        )
-
-
 @dataclass(frozen=True)
 class ChainResult:
     """The chains of a question."""
@@ -235,7 +219,7 @@ class ChainReasons:
         node = int(np.searchsorted(positions, position))
         if node < len(positions) and positions[node] == position and node in self._result.steps:
             number, step = self._result.steps[node]
-            return (*self.chain(number, step + 1).steps, *(self._chain_steps(node) if self._with_whole_chains else ()))
+            return (*self.chain(number, step + 1), *(self._chain_steps(node) if self._with_whole_chains else ()))
         return (cosine_step(self._view, position, self._result.cosines.at(np.array([position]))[0]),)
 
     def _chain_steps(self, node: int) -> Iterator[PathStep]:
@@ -245,8 +229,8 @@ class ChainReasons:
                 positions = self._result.graph.positions[list(chain)].tolist()
                 yield PathStep(WHOLE, tuple(map(self._id, positions)), f"chain of evidence {number}")
 
-    def chain(self, number: int, length: int) -> EvidenceChain:
-        """Return the first passages of a chain."""
+    def chain(self, number: int, length: int) -> tuple[PathStep, ...]:
+        """Return a step per passage for the first ones of a chain, with the reason for each."""
         nodes = self._result.chains[number][:length]
         positions = self._result.graph.positions[list(nodes)].tolist()
         keywords = self._result.seeds.keywords[number]
@@ -260,7 +244,8 @@ class ChainReasons:
             f"{self._link(left, right)}, {self._cosine(position)}"
             for left, right, position in zip(nodes[:-1], nodes[1:], positions[1:], strict=True)
         ]
-        return EvidenceChain(tuple(map(self._id, positions)), tuple(notes))
+        passages = enumerate(zip(positions, notes, strict=True))
+        return tuple(PathStep(CHAIN if at else SEED, (self._id(position),), note) for at, (position, note) in passages)
 
     def _link(self, left: int, right: int) -> str:
         """Describe the edge between two passages; both are allowed, and so is every keyword that both contain."""
@@ -378,7 +363,7 @@ class EvidenceChains:
             ranking = ScoredRanking(self._scores(view, result, query), allowed, reasons.path)
         return with_failure(ranking, "keywords", "found by rules", result.failure)
 
-    async def chains(self, query: str, view: View, where: Filter | None = None) -> list[EvidenceChain]:
+    async def chains(self, query: str, view: View, where: Filter | None = None) -> list[tuple[PathStep, ...]]:
         """Return the whole chains of a question, in the order of their seeds."""
         if not view.size:
             return []
@@ -393,7 +378,7 @@ class EvidenceChains:
         ids = [name.decode() for name in view.ids[graph.positions]]
         shares = []
         for question in questions:
-            on_chains = {chunk for chain in await self.chains(question.question, view) for chunk in chain.chunk_ids}
+            on_chains = {step.ids[0] for chain in await self.chains(question.question, view) for step in chain}
             groups = gold.groups(question)
             shares.append(sum(any(ids[node] in on_chains for node in group) for group in groups) / len(groups))
         return shares

@@ -43,7 +43,7 @@ from sire_core.papers.indexrag.bridges import (
 )
 
 if TYPE_CHECKING:
-    from sire_core.extend import BuildView, Change, Delta, OutputChange
+    from sire_core.extend import BuildView, Change, Delta, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +262,7 @@ class BridgingFacts(Derivation):
         from sire_core.extend import run_steps
 
         result = await run_steps(self.steps(view), change, view)
-        counts = {} if result.is_new else view.state().get("figures", {}).get("bridging", {})
-        state = {**(result.delta.state or {}), "figures": {"bridging": _figures(counts, result.outputs)}}
+        state = {**(result.delta.state or {}), "figures": {"bridging": _figures(result)}}
         return replace(result.delta, state=state)
 
     def steps(self, view: BuildView) -> Sequence[Step]:
@@ -383,17 +382,13 @@ def _output(answer: tuple[BridgeFact, ...] | Failure) -> Output:
     return Output([[fact.text, list(fact.chunk_ids)] for fact in answer])
 
 
-def _figures(before: Mapping[str, int | float], outputs: Mapping[str, Iterable[OutputChange]]) -> dict[str, Any]:
+def _figures(result: Result) -> dict[str, Any]:
     """Count bridge entities, those with a fact and their share in percent, and bridging facts (table 3)."""
-    counts = {name: int(before.get(name, 0)) for name in ("entities", "entities_with_facts", "facts")}
-    for change in outputs.get(_Entities.name, ()):
-        for side, one in ((change.before, -1), (change.after, 1)):
-            counts["entities"] += one * (side is not None)
-            counts["entities_with_facts"] += one * bool(side and side.data)
-    for change in outputs.get(_Texts.name, ()):
-        counts["facts"] += (change.after is not None) - (change.before is not None)
-    rate = 100 * counts["entities_with_facts"] / counts["entities"] if counts["entities"] else 0.0
-    return {**counts, "non_empty_rate": round(rate, 1)}
+    entities = result.tables[_Entities.name].all_outputs().values()
+    counts = {"entities": len(entities), "entities_with_facts": sum(bool(entity.data) for entity in entities)}
+    rate = 100 * counts["entities_with_facts"] / len(entities) if entities else 0.0
+    facts = len(result.tables[_Texts.name].all_outputs())
+    return {**counts, "facts": facts, "non_empty_rate": round(rate, 1)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,16 +26,6 @@ class Incidence:
         """Build it from pairs in any order, with repetitions; all numbers are below `size`."""
         return cls(Lists.of_pairs(entities, relations, size), Lists.of_pairs(relations, entities, size))
 
-    def relations_of(self, entity: int) -> list[int]:
-        """Return the relations of an entity, ascending."""
-        relations: list[int] = self.relations.of(entity).tolist()
-        return relations
-
-    def entities_of(self, relation: int) -> list[int]:
-        """Return the entities of a relation, ascending."""
-        entities: list[int] = self.entities.of(relation).tolist()
-        return entities
-
 
 def nearby_entities(
     seeds: Iterable[int],
@@ -53,10 +43,12 @@ def nearby_entities(
     relations: dict[int, int] = {}
     frontier = list(entities)
     for hop in range(1, hops + 1):
-        new = dict.fromkeys(r for entity in frontier for r in graph.relations_of(entity) if r not in relations)
+        new = dict.fromkeys(r for entity in frontier for r in graph.relations.of(entity).tolist() if r not in relations)
         chosen = _best(new, fanout, similarity)
         relations.update(dict.fromkeys(chosen, hop))
-        ends = dict.fromkeys(e for relation in chosen for e in graph.entities_of(relation) if e not in entities)
+        ends = dict.fromkeys(
+            e for relation in chosen for e in graph.entities.of(relation).tolist() if e not in entities
+        )
         frontier = _best(ends, None, similarity)
         entities.update(dict.fromkeys(frontier, hop))
     return entities, relations
@@ -73,8 +65,8 @@ def nearby_relations(
     relations = dict.fromkeys(seeds, 0)
     frontier = list(relations)
     for hop in range(1, hops + 1):
-        entities = dict.fromkeys(entity for relation in frontier for entity in graph.entities_of(relation))
-        new = dict.fromkeys(r for entity in entities for r in graph.relations_of(entity) if r not in relations)
+        entities = dict.fromkeys(entity for relation in frontier for entity in graph.entities.of(relation).tolist())
+        new = dict.fromkeys(r for entity in entities for r in graph.relations.of(entity).tolist() if r not in relations)
         frontier = _best(new, fanout, similarity)
         relations.update(dict.fromkeys(frontier, hop))
     return relations
@@ -153,7 +145,7 @@ class RelationWalk:
     @classmethod
     def _read(cls, view: View, graph: RelationGraph) -> RelationWalk:
         node = {position: number for number, position in enumerate(graph.entities.tolist())}
-        ends = {r: [node[e] for e in graph.incidence.entities_of(r)] for r in graph.relations.tolist()}
+        ends = {r: [node[e] for e in graph.incidence.entities.of(r).tolist()] for r in graph.relations.tolist()}
         relations = [relation for relation, nodes in ends.items() if nodes]
         names = [unit.text for unit in view.units(graph.entities)]
         first, second, cosines = similar_names(names, view.matrix[graph.entities], _SYNONYM)

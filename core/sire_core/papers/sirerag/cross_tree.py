@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from sire_core.extend import BuildView, Change, Delta, OrganizerBase, Unit, UnitKind
@@ -30,7 +30,7 @@ class CrossTree(OrganizerBase):
     def settings(self) -> Mapping[str, Any]:
         """Return the settings that change what is built."""
         switch = {"hierarchy": True} if self.hierarchy else {}
-        return {"tree": self.tree.as_mapping(), "mode": self.mode, **switch}
+        return {"tree": asdict(self.tree), "mode": self.mode, **switch}
 
     def describe(self) -> str:
         """Describe what is built, and what it costs."""

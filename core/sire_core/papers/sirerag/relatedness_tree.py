@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -102,8 +101,8 @@ class RelatednessTree(Derivation):
         from sire_core.extend import run_steps
 
         result = await run_steps(self.steps(view), change, view)
-        sizes = _sizes(result, view.state().get("sizes", {}))
-        state = {**(result.delta.state or {}), "sizes": sizes, "figures": _figures(sizes)}
+        entities = result.tables[_EntityFacts.name].all_outputs().values()
+        state = {**(result.delta.state or {}), "figures": _figures([len(entity.data[1]) for entity in entities])}
         if not self.summaries:
             return replace(result.delta, state=state)
         leaves = self._leaves(result)
@@ -132,22 +131,12 @@ class RelatednessTree(Derivation):
         return [fresh.get(unit, unit) for output in outputs.values() for unit in output.units]
 
 
-def _sizes(result: Result, before: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of entities by the number of their facts."""
-    sizes = Counter({} if result.is_new else before)
-    for change in result.outputs[_EntityFacts.name]:
-        sizes.subtract([str(len(change.before.data[1]))] if change.before else ())
-        sizes.update([str(len(change.after.data[1]))] if change.after else ())
-    return {size: count for size, count in sizes.items() if count}
-
-
-def _figures(sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Return what `Index.stats` shows of facts per entity (table 3)."""
-    entities, facts = sum(sizes.values()), sum(int(size) * count for size, count in sizes.items())
-    if not entities:
+def _figures(counts: Sequence[int]) -> dict[str, Any]:
+    """Return what `Index.stats` shows of the numbers of facts of entities (table 3)."""
+    if not counts:
         return {}
-    each = {"mean": round(facts / entities, 2), "max": max(map(int, sizes)), "min": min(map(int, sizes))}
-    return {"facts_per_entity": {"entities": entities, **each}}
+    each = {"mean": round(sum(counts) / len(counts), 2), "max": max(counts), "min": min(counts)}
+    return {"facts_per_entity": {"entities": len(counts), **each}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -175,15 +175,15 @@ class Perspectives(OrganizerBase):
             carried = await asyncio.to_thread(self._carry_over, stored, built, network)
             if carried is not None:
                 return *carried, new
-        views = await asyncio.to_thread(self._evidence_views, network, None)
+        views = await asyncio.to_thread(self._evidence_views, network)
         perspectives = await self._abstract(network, views, view)
         return perspectives, [views[one.view] for one in perspectives], None
 
-    def _evidence_views(self, network: EntityNetwork, names: Collection[str] | None) -> dict[str, EvidenceView]:
-        from sire_core.papers.smart.entity_views import evidence_views
+    def _evidence_views(self, network: EntityNetwork) -> dict[str, EvidenceView]:
+        from sire_core.papers.smart.entity_views import EvidenceView, evidence_views
 
-        only = (_RELATIONS,) if self.views == _RELATIONS or self.abstractor == "neural" else names
-        return evidence_views(network, only)
+        only_relations = self.views == _RELATIONS or self.abstractor == "neural"
+        return {_RELATIONS: EvidenceView(network.graph)} if only_relations else evidence_views(network)
 
     def _carry_over(
         self, stored: StoredTrees, built: Mapping[str, Any], network: EntityNetwork
@@ -192,7 +192,7 @@ class Perspectives(OrganizerBase):
         from sire_core.papers.smart.perspectives import Perspective, carried_over, information_share
 
         names = built["views"]
-        available = self._evidence_views(network, set(names))
+        available = self._evidence_views(network)
         if not all(name in available for name in names):
             return None
         views = [available[name] for name in names]

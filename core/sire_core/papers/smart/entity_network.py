@@ -175,7 +175,7 @@ def _network(
     at = np.repeat(ends[:-1], about.counts) + about["places"]
     described[mentions[at][::-1]] = at[::-1]  # of several the first stays
     return EntityNetwork(
-        keys=_entity_keys(mentions[order], named_rows["keys"][order], len(first)),
+        keys=_distinct(named_rows["keys"][first]),
         ids=named_rows["ids"][first],
         passages=passages,
         graph=graph,
@@ -204,18 +204,10 @@ def _statements(rows: Ragged, members: Ragged, mentions: IntArray, ends: IntArra
     )
 
 
-def _entity_keys(vertices: IntArray, keys: HashArray, size: int) -> HashArray:
-    """Return the most frequent key of every vertex, the first in a tie; equal keys are made distinct."""
-    _, key_numbers = np.unique(keys, return_inverse=True)
-    codes, first, counts = np.unique(
-        vertices * max(1, len(keys)) + key_numbers.ravel(), return_index=True, return_counts=True
-    )
-    owners = codes // max(1, len(keys))
-    order = np.lexsort((first, -counts, owners))
-    best = order[run_starts(owners[order])]
-    best_keys = keys[first[best]]
-    by_key = np.argsort(best_keys, kind="stable")
-    runs = np.flatnonzero(run_starts(best_keys[by_key]))
-    repeat = np.empty(size, dtype=np.uint64)
-    repeat[by_key] = np.arange(size) - np.repeat(runs, np.diff(runs, append=size))
-    return np.asarray(best_keys + repeat * GOLDEN, dtype=np.uint64)
+def _distinct(keys: HashArray) -> HashArray:
+    """Make equal keys different."""
+    by_key = np.argsort(keys, kind="stable")
+    runs = np.flatnonzero(run_starts(keys[by_key]))
+    repeat = np.empty(len(keys), dtype=np.uint64)
+    repeat[by_key] = np.arange(len(keys)) - np.repeat(runs, np.diff(runs, append=len(keys)))
+    return np.asarray(keys + repeat * GOLDEN, dtype=np.uint64)

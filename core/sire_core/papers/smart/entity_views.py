@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,24 +36,20 @@ class EvidenceView:
     joined: bool = True  # whether statements join its edges; else its edges join similar entities
 
 
-def evidence_views(network: EntityNetwork, names: Collection[str] | None = None) -> dict[str, EvidenceView]:
+def evidence_views(network: EntityNetwork) -> dict[str, EvidenceView]:
     """Return the views with at least one edge, by name."""
-    graph = network.graph
-    views = {RELATIONS: EvidenceView(graph)}
-    wanted = (lambda _: True) if names is None else names.__contains__
-    if names is None or any(name.startswith(_OF_KIND) for name in names):
-        views |= {f"{_OF_KIND}{code:016x}": EvidenceView(view) for code, view in _families(network)}
-    if any(map(wanted, ("passages", "neighbours", "roles", "descriptions"))):
-        together = _cooccurrence_graph(network)
-        views["passages"] = EvidenceView(together)
-        # Who stands together has a view already: what else is alike is something new.
-        joined = UndirectedGraph.from_edges(graph.size, np.concatenate([graph.edges, together.edges]))
-        if wanted("neighbours"):
-            views["neighbours"] = EvidenceView(_shared_neighbours(graph, joined), joined=False)
-        for name, kind in (("roles", ROLE), ("descriptions", WORD)):
-            if wanted(name):
-                views[name] = EvidenceView(_similar_entities(network, joined, (kind, TYPE)), joined=False)
-    return {name: view for name, view in views.items() if len(view.graph.edges) and wanted(name)}
+    graph, together = network.graph, _cooccurrence_graph(network)
+    # Other views leave out pairs that are joined by these.
+    joined = UndirectedGraph.from_edges(graph.size, np.concatenate([graph.edges, together.edges]))
+    views = {
+        RELATIONS: EvidenceView(graph),
+        **{f"{_OF_KIND}{code:016x}": EvidenceView(view) for code, view in _families(network)},
+        "passages": EvidenceView(together),
+        "neighbours": EvidenceView(_shared_neighbours(graph, joined), joined=False),
+        "roles": EvidenceView(_similar_entities(network, joined, (ROLE, TYPE)), joined=False),
+        "descriptions": EvidenceView(_similar_entities(network, joined, (WORD, TYPE)), joined=False),
+    }
+    return {name: view for name, view in views.items() if len(view.graph.edges)}
 
 
 def _families(network: EntityNetwork) -> Iterator[tuple[int, UndirectedGraph]]:

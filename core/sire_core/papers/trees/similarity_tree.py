@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.extend import Delta, OrganizerBase, Unit, UnitKind, count_tokens, split_sentences, unit_id
@@ -44,7 +44,7 @@ class SimilarityTree(OrganizerBase):
     def settings(self) -> Mapping[str, Any]:
         """Return the settings that change what is built."""
         switches = {"entity_clusters": self.entity_clusters, "hierarchy": self.hierarchy}
-        return {"tree": self.tree.as_mapping(), **{name: True for name, on in switches.items() if on}}
+        return {"tree": asdict(self.tree), **{name: True for name, on in switches.items() if on}}
 
     def describe(self) -> str:
         """Describe what is built, and what it costs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,10 +42,6 @@ class TreeSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
-
-    def as_mapping(self) -> Mapping[str, Any]:
-        """Return the settings as JSON-serialisable values."""
-        return asdict(self)
 
 
 _OFFICIAL_STOP = 11  # RAPTOR's code stops when a level has at most reduction dimension + 1 nodes
