@@ -38,8 +38,6 @@ def soft_clusters(
     rng: np.random.Generator,
     method: str = "leiden",
     neighbors: int = NEIGHBORS,
-    resolution: float = _RESOLUTION,
-    join: float = _JOIN,
     nearest: NeighborLists | None = None,
 ) -> Clusters:
     """Group rows by similarity; a row may be in several clusters.
@@ -55,7 +53,7 @@ def soft_clusters(
 
     Vectors are float32 `[n, d]`. `method="paper"` is RAPTOR's UMAP and Gaussian mixtures (extra `paper`, some hundred
     times slower; ignores the rest), whose clusters of a single text stay; sets too small to contain anything less dense
-    are split along their own mean. A row joins further clusters to which its mean link weight is at least `join` times
+    are split along their own mean. A row joins further clusters to which its mean link weight is at least three times
     the resolution. `nearest` has the result of `nearest_neighbors` if it is known.
     """
     n = len(vectors)
@@ -66,9 +64,9 @@ def soft_clusters(
     find = nearest_neighbors if n < EXACT_BELOW else approximate_neighbors
     indices, similarities = nearest or find(vectors, neighbors)
     graph = _neighbor_graph(indices, similarities)
-    resolution = max(resolution, graph.sum() / (n * (n - 1)))
+    resolution = max(_RESOLUTION, graph.sum() / (n * (n - 1)))
     hard = _without_singletons(_leiden(graph, resolution, rng), indices[:, 0])
-    return _ordered(_with_joiners(hard, graph, join * resolution))
+    return _ordered(_with_joiners(hard, graph, _JOIN * resolution))
 
 
 def _neighbor_graph(indices: IntArray, similarities: DoubleArray) -> csr_array[np.float64]:
