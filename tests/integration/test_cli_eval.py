@@ -247,7 +247,9 @@ def test_answers_are_kept_read_as_the_papers_do_and_counted_over_several_searche
 
 def test_a_set_without_anything_to_measure_is_refused(demo_set, tmp_path):
     (demo_set / "questions.jsonl").write_text(json.dumps({"id": "q", "question": "Why?"}))
-    assert "No question of demo-set" in run("eval", demo_set, "--to", tmp_path / "ix", code=1).stderr
+    message = run("eval", demo_set, "--to", tmp_path / "ix", code=1).stderr
+    assert "No question of demo-set has 'supporting', 'needs' or 'answers'" in message
+    assert "supporting is ids of documents or passages" in message
 
 
 def test_modes_with_a_model_are_tables_of_their_own(demo_set, tmp_path, monkeypatch):

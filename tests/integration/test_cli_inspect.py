@@ -7,6 +7,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
+from sire_core.errors import ConfigurationError
 from sire_core.evaluate.compare import compare
 from sire_core.extend import Question
 from sire_core.questions import Quote
@@ -154,6 +155,15 @@ def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
 
 def test_compare_looks_at_the_questions_before_it_reads_documents(tmp_path):
     assert "none.jsonl" in run("compare", tmp_path / "nowhere", "--questions", tmp_path / "none.jsonl", code=1)
+
+
+def test_compare_refuses_questions_without_gold_before_any_work(tmp_path):
+    questions = [{"id": "1", "question": "Who?", "answers": ["Otto Brack"], "gold": ["a.md"]}]
+    (tmp_path / "q.json").write_text(json.dumps(questions), encoding="utf-8")
+    message = run("compare", tmp_path / "nothing", "--questions", tmp_path / "q.json", code=1)
+    assert "has 'supporting' or 'needs', without which nothing can be measured" in message
+    with pytest.raises(ConfigurationError, match="No question of here has 'supporting' or 'needs'"):
+        compare([], [Question("1", "Who?", answers=("Otto Brack",))], name="here", index=tmp_path / "nothing")
 
 
 def test_compare_lists_what_one_search_alone_misses():

@@ -146,10 +146,11 @@ def compare(
     "missed": {search: [{"id", "question", "expected"}]}, "unmet"}.
     """
     from sire_core.evaluate.compare import compare as compared
-    from sire_core.evaluate.datasets import load_questions, questions_of
+    from sire_core.evaluate.datasets import check_measurable, load_questions, questions_of
 
     if questions is not None:
-        questions_of(questions)  # a mistake in it is told before documents are read
+        # a mistake in it is told before documents are read
+        check_measurable(questions_of(questions), str(questions), by_answers=False)
     documents, spec, index = _documents(sources, embedder)
     of_file = load_questions(questions, documents, "questions").questions if questions is not None else ()
     chosen = "" if reranker == "none" else reranker

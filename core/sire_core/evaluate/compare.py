@@ -10,7 +10,7 @@ from typing import Any
 
 from sire_core.errors import CorpusError
 from sire_core.evaluate.bootstrap import Interval, mean_interval, paired_bootstrap
-from sire_core.evaluate.datasets import DataSet
+from sire_core.evaluate.datasets import DataSet, check_measurable
 from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.made_questions import LinkedPassages, as_questions, made_questions
 from sire_core.evaluate.row_list import EvalRows
@@ -194,7 +194,10 @@ def compare(
 
     Raises:
         CorpusError: Fewer than `FEW` questions can be made from the text.
+        ConfigurationError: None of the questions has gold.
     """
+    if questions:
+        check_measurable(questions, name, by_answers=False)
     chosen = _local_reranker() if reranker is None else reranker
     with tempfile.TemporaryDirectory(prefix="sire-compare-") as temporary:
         folder = Path(temporary, "index")

@@ -234,6 +234,15 @@ def questions_of(path: str | Path) -> tuple[Question, ...]:
     return _pool([path])
 
 
+def check_measurable(questions: Iterable[Question], name: str, *, by_answers: bool = True) -> None:
+    """Refuse questions of which none has gold, nor with `by_answers` an answer: they measure nothing."""
+    if not any(question.has_gold or (by_answers and question.answers) for question in questions):
+        lacking = "'supporting', 'needs' or 'answers'" if by_answers else "'supporting' or 'needs'"
+        raise ConfigurationError(
+            f"No question of {name} has {lacking}, without which nothing can be measured. A question is {_QUESTIONS}."
+        )
+
+
 def _pool(files: Iterable[Path]) -> tuple[Question, ...]:
     pooled: dict[str, Question] = {}
     for file in files:

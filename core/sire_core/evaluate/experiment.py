@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, ModelError, StorageError
 from sire_core.evaluate.bootstrap import mark_same, with_dense_notes, with_intervals, with_spread, with_tper
+from sire_core.evaluate.datasets import check_measurable
 from sire_core.evaluate.delivered import as_pieces
 from sire_core.evaluate.retrieval import evidence_match, span_answers
 from sire_core.evaluate.row_list import EvalRows
@@ -208,10 +209,7 @@ class Experiment:
         if self.repeats > 1:
             return await _run_repeats(self)
         experiment = self._answerable()
-        if not self.dataset.measurable:
-            raise ConfigurationError(
-                f"No question of {self.dataset.name} has gold ('supporting' or 'needs') or answers."
-            )
+        check_measurable(self.dataset.questions, self.dataset.name)
         if experiment.config.budgets and not any(q.needs or span_answers(q.answers) for q in self.dataset.measurable):
             raise ConfigurationError(
                 f"{self.dataset.name} has neither quotes ('needs') nor answers that a text can hold, whose recall "

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.evaluate.datasets import check_measurable
 from sire_core.evaluate.delivered import recalls_within
 from sire_core.evaluate.retrieval import BudgetedContext, BudgetScorer, literal_ranking, passage_ranking
 from sire_core.evaluate.rows import (
@@ -99,11 +100,8 @@ async def evaluate(
     documents, each once at its best rank, and measures are those of trec_eval.
     """
     config = config or EvalConfig()
+    check_measurable(dataset.questions, dataset.name)
     questions = dataset.sample(config.limit, config.seed).measurable
-    if not questions:
-        raise ConfigurationError(
-            f"No question of {dataset.name} has gold ('supporting' or 'needs') or answers; there is nothing to measure."
-        )
     say = progress_of(progress)
     needs = await passages_by_need(index, replace(dataset, questions=questions))
     scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None

@@ -174,7 +174,7 @@ async def test_an_unfilled_budget_is_filled_with_more_hits_that_recall_does_not_
 
 
 async def test_nothing_to_measure_is_an_error():
-    with pytest.raises(ConfigurationError, match="nothing to measure"):
+    with pytest.raises(ConfigurationError, match="nothing can be measured"):
         await evaluate(WrittenIndex({}), DataSet("toy", DOCUMENTS, (QUESTIONS[4],)))
 
 
