@@ -107,7 +107,7 @@ def test_equal_facts_of_two_passages_merge_or_stay():
 
 def test_parts_are_headed_only_by_a_name_that_their_chunks_state():
     facts = (FactLine("one two three", ("Ann",), ("c0",)), FactLine("four five six", ("Ann",), ("c1",)))
-    parts = split_aggregate(Aggregate(("ann",), "Ann", facts), 4, lambda chunks, name: "c0" in chunks and name == "Ann")
+    parts = split_aggregate(Aggregate(("ann",), "Ann", facts), 4, {"c0"})
     assert parts == [("Ann\none two three", ("c0",)), ("four five six", ("c1",))]
 
 

@@ -205,35 +205,35 @@ class ChainResult:
         return steps
 
 
+@dataclass(frozen=True, slots=True)
 class ChainReasons:
     """Paths of hits: the chain up to the passage, one step per passage."""
 
-    def __init__(self, view: View, result: ChainResult, *, with_whole_chains: bool = False) -> None:
-        self._view = view
-        self._result = result
-        self._with_whole_chains = with_whole_chains
+    view: View
+    result: ChainResult
+    with_whole_chains: bool = False
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Return the steps of the chain, or the cosine for a passage outside of chains."""
-        positions = self._result.graph.positions
+        positions = self.result.graph.positions
         node = int(np.searchsorted(positions, position))
-        if node < len(positions) and positions[node] == position and node in self._result.steps:
-            number, step = self._result.steps[node]
-            return (*self.chain(number, step + 1), *(self._chain_steps(node) if self._with_whole_chains else ()))
-        return (cosine_step(self._view, position, self._result.cosines.at(np.array([position]))[0]),)
+        if node < len(positions) and positions[node] == position and node in self.result.steps:
+            number, step = self.result.steps[node]
+            return (*self.chain(number, step + 1), *(self._chain_steps(node) if self.with_whole_chains else ()))
+        return (cosine_step(self.view, position, self.result.cosines.at(np.array([position]))[0]),)
 
     def _chain_steps(self, node: int) -> Iterator[PathStep]:
         """Yield every chain that contains a passage."""
-        for number, chain in enumerate(self._result.chains, 1):
+        for number, chain in enumerate(self.result.chains, 1):
             if node in chain:
-                positions = self._result.graph.positions[list(chain)].tolist()
+                positions = self.result.graph.positions[list(chain)].tolist()
                 yield PathStep(WHOLE, tuple(map(self._id, positions)), f"chain of evidence {number}")
 
     def chain(self, number: int, length: int) -> tuple[PathStep, ...]:
         """Return a step per passage for the first ones of a chain, with the reason for each."""
-        nodes = self._result.chains[number][:length]
-        positions = self._result.graph.positions[list(nodes)].tolist()
-        keywords = self._result.seeds.keywords[number]
+        nodes = self.result.chains[number][:length]
+        positions = self.result.graph.positions[list(nodes)].tolist()
+        keywords = self.result.seeds.keywords[number]
         start = (
             f"holds {_quoted(keywords)} of the question"
             if keywords
@@ -249,7 +249,7 @@ class ChainReasons:
 
     def _link(self, left: int, right: int) -> str:
         """Describe the edge between two passages; both are allowed, and so is every keyword that both contain."""
-        graph = self._result.graph
+        graph = self.result.graph
         structural, similarity, shared = graph.edge(left, right).tolist()
         parts = ["beside it in the document"] if structural else []
         if similarity:
@@ -260,10 +260,10 @@ class ChainReasons:
         return "; ".join(parts)
 
     def _cosine(self, position: int) -> str:
-        return f"cosine {self._result.cosines.at(np.array([position]))[0]:.3f} with the question"
+        return f"cosine {self.result.cosines.at(np.array([position]))[0]:.3f} with the question"
 
     def _id(self, position: int) -> str:
-        return str(self._view.ids[position].decode())
+        return str(self.view.ids[position].decode())
 
 
 def _quoted(names: Sequence[str]) -> str:

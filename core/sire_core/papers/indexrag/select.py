@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sire_core.extend import ConfigurationError, PathStep, UnitKind, check_settings, count_tokens, setting
+import numpy as np
+
+from sire_core.extend import (
+    ConfigurationError,
+    PathStep,
+    UnitKind,
+    WrappedRanking,
+    check_settings,
+    count_tokens,
+    setting,
+)
 
 if TYPE_CHECKING:
     from sire_core.extend import FloatArray, IntArray, Ranking, View
@@ -103,13 +113,13 @@ class Quota:
         return selected
 
 
-class _Selected:
+class _Selected(WrappedRanking):
     """A ranking of the context, then of further candidates, then of units beyond the ranges."""
 
     def __init__(self, settings: Quota, ranking: Ranking, k: int, view: View) -> None:
+        super().__init__(ranking)
         self._settings = settings
         self._ranges = dict(settings.ranges)
-        self._ranking = ranking
         self._view = view
         self._k = k
         self._order: list[int] = []
@@ -123,15 +133,9 @@ class _Selected:
         """Return the best `n` positions and the ranker's scores."""
         if n > len(self._order):
             await self._extend(n)
-        import numpy as np
-
         positions = self._order[:n]
         scores = np.array([self._scores[position] for position in positions], dtype=np.float32)
         return np.asarray(positions, dtype=np.int64), scores
-
-    def scores_at(self, positions: IntArray) -> FloatArray:
-        """Return the ranker's scores."""
-        return self._ranking.scores_at(positions)
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Return the ranker's path, and a step for the quota of the kind."""

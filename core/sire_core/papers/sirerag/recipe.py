@@ -68,6 +68,7 @@ def sirerag(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.papers.sirerag.cross_tree import CrossTree
     from sire_core.papers.sirerag.relatedness_tree import RelatednessTree
     from sire_core.papers.trees.similarity_tree import SimilarityTree
     from sire_core.papers.trees.tree import TreeSettings
@@ -80,30 +81,22 @@ def sirerag(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
         Component(TreeSettings),
         Component(PoolRanker),
     )
+    trees, tree = chosen.make(SireragTrees), chosen.make(TreeSettings)
+    similar = chosen.make(SimilarityTree, tree=tree, entity_clusters=trees.variant == "E")
+    cross = () if trees.cross == "none" else (CrossTree(tree, trees.cross, similar.hierarchy),)
+    if trees.variant == "E":
+        chosen.refuse_unused(RelatednessTree, "variant='E', which has no relatedness tree")
+        organizers: tuple[Organizer, ...] = (similar,)
+    elif trees.cross == "replace":
+        organizers = (chosen.make(RelatednessTree, tree=tree, summaries=False), *cross)
+    else:
+        organizers = (similar, chosen.make(RelatednessTree, tree=tree, **_VARIANTS[trees.variant]), *cross)
     return Recipe(
         name="sirerag",
         summary="summaries of similar passages, and facts grouped by entity",
         paper="SiReRAG, Zhang et al. 2025",
-        organizers=_organizers(chosen),
+        organizers=organizers,
         ranker=chosen.make(PoolRanker).make(),
         config=chosen.config,
         texts=chosen.texts,
     )
-
-
-def _organizers(chosen: ResolvedSettings) -> tuple[Organizer, ...]:
-    from sire_core.papers.sirerag.cross_tree import CrossTree
-    from sire_core.papers.sirerag.relatedness_tree import RelatednessTree
-    from sire_core.papers.trees.similarity_tree import SimilarityTree
-    from sire_core.papers.trees.tree import TreeSettings
-
-    trees, tree = chosen.make(SireragTrees), chosen.make(TreeSettings)
-    similar = chosen.make(SimilarityTree, tree=tree, entity_clusters=trees.variant == "E")
-    if trees.variant == "E":
-        chosen.refuse_unused(RelatednessTree, "variant='E', which has no relatedness tree")
-        return (similar,)
-    parts = {"summaries": False} if trees.cross == "replace" else _VARIANTS[trees.variant]
-    related = chosen.make(RelatednessTree, tree=tree, **parts)
-    if trees.cross == "replace":
-        return (related, CrossTree(tree, "replace", similar.hierarchy))
-    return (similar, related, CrossTree(tree, "add", similar.hierarchy)) if trees.cross == "add" else (similar, related)

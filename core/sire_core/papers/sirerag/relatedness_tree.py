@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -190,9 +190,7 @@ class _Aggregates(Step):
 
     def _units(self, key: str, aggregate: Aggregate, stated: Mapping[str, set[str]]) -> Iterable[Unit]:
         head = aggregate.keys[0]
-        for text, chunk_ids in split_aggregate(
-            aggregate, self.settings.split_tokens, lambda chunks, _: not stated[head].isdisjoint(chunks)
-        ):
+        for text, chunk_ids in split_aggregate(aggregate, self.settings.split_tokens, stated[head]):
             yield Unit(
                 id=unit_id(UnitKind.AGGREGATE.value, f"{self.fingerprint}:{key}", chunk_ids, text),
                 kind=UnitKind.AGGREGATE,
@@ -388,23 +386,17 @@ class Aggregate:
 
 
 def split_aggregate(
-    aggregate: Aggregate,
-    max_tokens: int | None,
-    states: Callable[[Sequence[str], str], bool] = lambda _chunks, _name: True,
+    aggregate: Aggregate, max_tokens: int | None, stating: Set[str]
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Cut an aggregate into (text, chunk ids) of at most `max_tokens`, never inside a fact."""
+    """Cut an aggregate into (text, chunk ids) of at most `max_tokens`, never inside a fact.
+
+    Parts that cite one of the chunks `stating` its name begin with the name.
+    """
     if max_tokens is None or count_tokens(aggregate.text) <= max_tokens:
         return [(aggregate.text, aggregate.chunk_ids)]
     room = max(1, max_tokens - count_tokens(aggregate.name))
     facts = aggregate.facts
     starts = part_starts([count_tokens(fact.text) for fact in facts], [hash64(fact.text) for fact in facts], room)
-    parts = [facts[start:end] for start, end in zip(starts, [*starts[1:], len(facts)], strict=True)]
-    return [_part(aggregate.name, part, states) for part in parts]
-
-
-def _part(
-    name: str, facts: Sequence[FactLine], states: Callable[[Sequence[str], str], bool]
-) -> tuple[str, tuple[str, ...]]:
-    chunk_ids = tuple(dict.fromkeys(chunk for fact in facts for chunk in fact.chunk_ids))
-    heading = [name] if states(chunk_ids, name) else []
-    return "\n".join([*heading, *(fact.text for fact in facts)]), chunk_ids
+    parts = [replace(aggregate, facts=facts[at:end]) for at, end in zip(starts, [*starts[1:], len(facts)], strict=True)]
+    headings = ["" if stating.isdisjoint(part.chunk_ids) else f"{aggregate.name}\n" for part in parts]
+    return [(heading + part.text, part.chunk_ids) for heading, part in zip(headings, parts, strict=True)]

@@ -237,7 +237,7 @@ class Perspectives(OrganizerBase):
 def _entity_texts(network: EntityNetwork) -> list[Unit]:
     """Return entities as texts to embed, name and description; they are not stored."""
     names: dict[int, str] = {}
-    spelled = (name for texts in network.texts for name in texts.names)
+    spelled = (name for stated in network.stated for name in stated.names)
     for vertex, name in zip(network.mentions.tolist(), spelled, strict=True):
         names.setdefault(vertex, name)
     descriptions = network.descriptions(range(network.size))

@@ -120,10 +120,6 @@ class EncodingTree:
         """Number of levels between the vertices and the root."""
         return len(self.labels)
 
-    def clusters(self, level: int) -> IntArray:
-        """Return the clusters of a level (1 is the finest), ascending."""
-        return np.arange(int(self.labels[level - 1].max(initial=-1)) + 1, dtype=np.int64)
-
     def filled(self) -> tuple[IntArray, ...]:
         """Return labels without -1: a vertex without a cluster keeps its cluster of the level below, or is alone."""
         below = np.arange(self.size, dtype=np.int64)

@@ -19,10 +19,10 @@ from sire_core.extend import (
     run_starts,
 )
 from sire_core.papers.smart.encoding_tree import UndirectedGraph
-from sire_core.papers.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
+from sire_core.papers.smart.statements import EntityMention, PassageStatements, passage_rows, read_passage
 
 if TYPE_CHECKING:
-    from sire_core.extend import BuildView, DoubleArray, HashArray, IdArray, IntArray
+    from sire_core.extend import BuildView, DoubleArray, HashArray, IdArray, IntArray, Unit
 
 # Columns of the parts of a network. `named`: id, hash of the key of the first name; `pairs`: two entities, weight and
 # family of the predicate; `statements`: hash of the normalized words, lengths, weight, number of entities; `members`:
@@ -90,7 +90,7 @@ class EntityNetwork:
     pairs: Ragged  # related entities of every passage, see `_PART_COLUMNS`
     sides: IntArray  # vertices of these pairs, `[pairs, 2]`
     traits: Ragged  # features of the entities of every passage, see `_PART_COLUMNS`
-    texts: Sequence[PassageTexts]  # texts of every passage
+    stated: Sequence[PassageStatements]  # what every passage states, with its texts
 
     @property
     def size(self) -> int:
@@ -102,13 +102,13 @@ class EntityNetwork:
         statements: dict[int, NetworkStatement] = {}
         for number in dict.fromkeys(numbers):
             passage = int(self.statements.passages[number])
-            texts = self.texts[passage]
+            stated = self.stated[passage]
             members = self.statements.places[self.statements.ends[number] : self.statements.ends[number + 1]].tolist()
             names = {
-                vertex: texts.names[member]
+                vertex: stated.names[member]
                 for vertex, member in zip(self.statements.named(number), members, strict=True)
             }
-            text = texts.statements[number - int(self.statements.first[passage])]
+            text = stated.statements[number - int(self.statements.first[passage])].text
             statements[number] = NetworkStatement(text, passage, names)
         return statements
 
@@ -118,7 +118,7 @@ class EntityNetwork:
         for vertex in vertices:
             if (mention := int(self.described[vertex])) >= 0:
                 passage = int(np.searchsorted(self.ends, mention, side="right")) - 1
-                text = self.texts[passage].descriptions[mention - int(self.ends[passage])]
+                text = self.stated[passage].descriptions[mention - int(self.ends[passage])]
                 described[vertex] = (text, passage)
         return described
 
@@ -130,18 +130,17 @@ _PASSAGES_PER_BATCH = 512  # Passages whose records are in memory at once
 def read_network(view: BuildView, *, edge_weight: str = "strength") -> EntityNetwork:
     """Build vertices and edges from what the records of all passages name and state."""
     units, mentions = view.chunk_units, _mentions(view)
-    texts: list[PassageTexts] = []
+    stated: list[PassageStatements] = []
     rows: list[Mapping[str, Sequence[tuple[Any, ...]]]] = []
     for start in range(0, len(units), _PASSAGES_PER_BATCH):
         batch = units[start : start + _PASSAGES_PER_BATCH]
         records = view.records({unit.chunk_ids[0] for unit in batch})
         for unit in batch:
             named = sorted(mentions.get(unit.id, ()))
-            stated = read_passage(records.get(unit.chunk_ids[0]), named, unit.title)
-            texts.append(PassageTexts.of(named, stated))
-            rows.append(passage_rows(stated, named))
+            stated.append(read_passage(records.get(unit.chunk_ids[0]), named, unit.title))
+            rows.append(passage_rows(stated[-1], named))
     parts = {name: Ragged.of([passage[name] for passage in rows], types) for name, types in _PART_COLUMNS.items()}
-    return _network(parts, texts, [unit.chunk_ids for unit in units], edge_weight)
+    return _network(parts, stated, units, edge_weight)
 
 
 def _mentions(view: BuildView) -> dict[str, list[EntityMention]]:
@@ -156,7 +155,7 @@ def _mentions(view: BuildView) -> dict[str, list[EntityMention]]:
 
 
 def _network(
-    parts: Mapping[str, Ragged], texts: Sequence[PassageTexts], passages: Sequence[tuple[str, ...]], edge_weight: str
+    parts: Mapping[str, Ragged], stated: Sequence[PassageStatements], units: Sequence[Unit], edge_weight: str
 ) -> EntityNetwork:
     named_rows, about, pairs = parts["named"], parts["about"], parts["pairs"]
     codes, groups = id_codes(named_rows["ids"]), named_rows.groups()
@@ -177,7 +176,7 @@ def _network(
     return EntityNetwork(
         keys=_distinct(named_rows["keys"][first]),
         ids=named_rows["ids"][first],
-        passages=passages,
+        passages=[unit.chunk_ids for unit in units],
         graph=graph,
         statements=_statements(parts["statements"], parts["members"], mentions, ends),
         mentions=mentions,
@@ -186,7 +185,7 @@ def _network(
         pairs=pairs,
         sides=sides,
         traits=parts["traits"],
-        texts=texts,
+        stated=stated,
     )
 
 

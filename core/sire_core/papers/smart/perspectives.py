@@ -238,7 +238,7 @@ def describe_trees(
         rows.append(
             {
                 "view": one.view,
-                "clusters": [len(one.tree.clusters(level)) for level in range(1, one.tree.height + 1)],
+                "clusters": [int(level.max(initial=-1)) + 1 for level in one.tree.labels],
                 "modularity": [round(modularity(view, level), 4) for level in levels],
                 "information": round(one.information * whole, 4),
                 "entropy": round((1 - one.information) * whole, 4),

@@ -279,23 +279,23 @@ def _line(text: str) -> str:
 _MIN_MODEL_ENTITIES = 3  # Clusters of fewer entities get a text by template instead of a call
 
 
+@dataclass(frozen=True, slots=True)
 class ReportWriter:
     """Writes the reports on the nodes of one level after the other, from the leaves up."""
 
-    def __init__(self, network: EntityNetwork, limits: ReportLimits, views: Sequence[str], view: BuildView) -> None:
-        self._network = network
-        self._limits = limits
-        self._views = views
-        self._view = view
+    network: EntityNetwork
+    limits: ReportLimits
+    views: Sequence[str]  # by tree, the name of the view that it groups
+    view: BuildView
 
     async def write(self, level: int, nodes: Sequence[ReportNode]) -> list[Failure]:
         """Write reports on the nodes of a level; needs the reports below."""
-        model, failures = self._view.language_model, []
+        model, failures = self.view.language_model, []
         evidence = await asyncio.to_thread(lambda: [self._evidence(node) for node in nodes])
         shown = [one for one in evidence if isinstance(one, ReportEvidence)]
         if model is not None:
-            say = partial(self._view.progress, f"reports of level {level}")
-            ask = partial(ask_report, model, self._limits.report_tokens)
+            say = partial(self.view.progress, f"reports of level {level}")
+            ask = partial(ask_report, model, self.limits.report_tokens)
             answers = iter(await ask_all(model, ask, shown, say))
         for node, material in zip(nodes, evidence, strict=True):
             report, node.passed_on = (
@@ -309,21 +309,21 @@ class ReportWriter:
 
     def _evidence(self, node: ReportNode) -> ReportEvidence | tuple[Report | None, Sequence[int]]:
         """Return what to show the model of a node; without a call the report, and what the node passes on."""
-        min_passages = self._limits.min_passages
-        if self._view.language_model is None or len(node.weights) < _MIN_MODEL_ENTITIES:
+        min_passages = self.limits.min_passages
+        if self.view.language_model is None or len(node.weights) < _MIN_MODEL_ENTITIES:
             candidates = _candidates(node, node.children)
-            report = extract_report(node, candidates, self._network, self._limits.extract_tokens, min_passages)
+            report = extract_report(node, candidates, self.network, self.limits.extract_tokens, min_passages)
             return report, candidates if report is None else report.statements
         # No report below states what a part without a report passes on.
         whole = replace(node, statements=_candidates(node, [child for child in node.children if not child.report]))
         below = [child.report for child in node.children if child.report]
-        evidence = gather_evidence(whole, below, self._network, self._limits.context_tokens, min_passages)
+        evidence = gather_evidence(whole, below, self.network, self.limits.context_tokens, min_passages)
         return evidence or (None, whole.statements)
 
     def _unit(self, node: ReportNode, report: Report) -> Unit:
-        chunk_ids = tuple(dict.fromkeys(chunk for at in report.passages for chunk in self._network.passages[at]))
+        chunk_ids = tuple(dict.fromkeys(chunk for at in report.passages for chunk in self.network.passages[at]))
         # Two trees may say the same of the same passages; each keeps its own unit.
-        scope = f"{self._view.fingerprint}:{node.tree}:{node.level}"
+        scope = f"{self.view.fingerprint}:{node.tree}:{node.level}"
         return Unit(
             id=unit_id(UnitKind.REPORT.value, scope, chunk_ids, report.text),
             kind=UnitKind.REPORT,
@@ -332,7 +332,7 @@ class ReportWriter:
             level=node.level,
             tree=tree_name(node.tree),
             title=report.title,
-            metadata={"entities": len(node.weights), "view": self._views[node.tree]},
+            metadata={"entities": len(node.weights), "view": self.views[node.tree]},
         )
 
 

@@ -89,30 +89,16 @@ class LocalStatement:
 class PassageStatements:
     """Statements of a passage about its entities, which are numbered within the passage."""
 
+    names: Sequence[str]  # by entity, the name that reports use
     pairs: list[tuple[int, int, float, int]] = field(default_factory=list)  # ends, weight, hash of the predicate or 0
     statements: list[LocalStatement] = field(default_factory=list)  # in the order of the text
     descriptions: dict[int, str] = field(default_factory=dict)  # by entity
     features: list[tuple[int, int, int]] = field(default_factory=list)  # entity, kind (`ROLE`, `TYPE`, `WORD`) and hash
 
 
-@dataclass(frozen=True, slots=True)
-class PassageTexts:
-    """The texts of a passage that reports may quote."""
-
-    names: tuple[str, ...]  # by entity number, the name that reports use
-    statements: tuple[str, ...]  # texts of the statements
-    descriptions: Mapping[int, str]  # by entity number
-
-    @classmethod
-    def of(cls, mentions: Sequence[EntityMention], stated: PassageStatements) -> PassageTexts:
-        """Collect the texts of a passage."""
-        statements = tuple(statement.text for statement in stated.statements)
-        return cls(tuple(mention.name for mention in mentions), statements, stated.descriptions)
-
-
 def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMention], title: str) -> PassageStatements:
     """Read pairs, statements, descriptions and features of a passage from its extraction record."""
-    stated = PassageStatements()
+    stated = PassageStatements([mention.name for mention in mentions])
     joined: set[int] = set()
     if record is not None and mentions:
         numbers = _local_numbers(record, mentions)

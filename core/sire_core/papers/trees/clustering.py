@@ -29,7 +29,7 @@ _RESOLUTION, _JOIN = 0.015, 3.0  # mean link weight that makes a cluster; times 
 EXACT_BELOW = 50_000
 """From this many rows on, neighbours are searched in nearby cells only; comparing all pairs would be quadratic."""
 
-_ONE_CLUSTER = 11  # As many texts as the reference's 10 dimensions plus one are a single cluster.
+ONE_CLUSTER = 11  # As many texts as the reference's 10 dimensions plus one are a single cluster; its code stops there
 
 
 def soft_clusters(
@@ -57,7 +57,7 @@ def soft_clusters(
     the resolution. `nearest` has the result of `nearest_neighbors` if it is known.
     """
     n = len(vectors)
-    if n <= _ONE_CLUSTER:
+    if n <= ONE_CLUSTER:
         return [np.arange(n, dtype=np.int64)] if n else []
     if method == "paper":
         return _ordered(paper_clusters(vectors, rng=rng))
@@ -122,24 +122,6 @@ def split_by_tokens(
         else:
             done += _cut_in_order(members, lengths[members], limit)
     return _ordered([part for part in done if len(part)])
-
-
-def clusters_within_limit(
-    vectors: FloatArray,
-    tokens: Sequence[int] | IntArray,
-    limit: int,
-    *,
-    rng: np.random.Generator,
-    method: str = "leiden",
-    nearest: NeighborLists | None = None,
-) -> Clusters:
-    """Return soft clusters that are no longer than `limit` tokens, each once: one level of a summary tree."""
-    within: dict[tuple[int, ...], IntArray] = {}
-    lengths = np.asarray(tokens, dtype=np.int64)  # once, not for every cluster
-    for cluster in soft_clusters(vectors, method=method, rng=rng, nearest=nearest):
-        for part in split_by_tokens(cluster, lengths, vectors, limit, method=method, rng=rng):
-            within.setdefault(tuple(part.tolist()), part)
-    return list(within.values())
 
 
 def _leiden(graph: csr_array, resolution: float, rng: np.random.Generator) -> Clusters:

@@ -11,9 +11,10 @@ import numpy as np
 
 from sire_core.extend import Delta, Edge, Unit, UnitKind, check_settings, count_tokens, setting, unit_id
 from sire_core.papers.trees.clustering import (
-    clusters_within_limit,
+    ONE_CLUSTER,
     nearest_lists,
     place_rows,
+    soft_clusters,
     split_by_tokens,
 )
 
@@ -43,10 +44,6 @@ class TreeSettings:
     def __post_init__(self) -> None:
         check_settings(self)
 
-
-_OFFICIAL_STOP = 11  # RAPTOR's code stops when a level has at most reduction dimension + 1 nodes
-
-_ONE_CLUSTER = 11  # Levels with at most this many nodes are one cluster
 
 _OriginRows = list[tuple[int, list[int]]]
 """Per cluster its number before the change (-1: it is new) and its members by row."""
@@ -159,7 +156,7 @@ class SummaryTree:
         if _is_finished(len(nodes.ids), self.settings.stop_rule):
             return [], made_now
         vectors = await self.view.vectors(nodes.given)
-        if old.clusters and len(nodes.ids) > _ONE_CLUSTER:
+        if old.clusters and len(nodes.ids) > ONE_CLUSTER:
             changed, stayed = _stayed(nodes.ids, old, replacements)
             if TreeLevel((), old.nodes, changed).drift < 1:
                 slots = await asyncio.to_thread(self._updated, number, nodes, vectors, old, stayed)
@@ -257,18 +254,21 @@ async def cluster_units(
     units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator, runner: Runner
 ) -> list[list[int]]:
     """Return clusters of units, as ascending positions, whose texts together stay within the token limit."""
-    tokens = [count_tokens(unit.text) for unit in units]
-    method = settings.clustering
+    lengths = np.array([count_tokens(unit.text) for unit in units], dtype=np.int64)
+    limit, method = settings.max_cluster_tokens, settings.clustering
     nearest = await nearest_lists(vectors, runner) if method == "leiden" else None
-    clusters = await asyncio.to_thread(
-        clusters_within_limit, vectors, tokens, settings.max_cluster_tokens, rng=rng, method=method, nearest=nearest
-    )
-    return [cluster.tolist() for cluster in clusters]
+
+    def within_limit() -> list[list[int]]:
+        clusters = soft_clusters(vectors, method=method, rng=rng, nearest=nearest)
+        parts = [split_by_tokens(cluster, lengths, vectors, limit, method=method, rng=rng) for cluster in clusters]
+        return [list(rows) for rows in dict.fromkeys(tuple(part.tolist()) for split in parts for part in split)]
+
+    return await asyncio.to_thread(within_limit)
 
 
 def _is_finished(nodes: int, rule: str) -> bool:
     if rule == "official":
-        return nodes <= _OFFICIAL_STOP
+        return nodes <= ONE_CLUSTER
     return nodes < (1 if rule == "none" else 2)
 
 
