@@ -386,7 +386,7 @@ class Aggregate:
 
 
 def split_aggregate(
-    aggregate: Aggregate, max_tokens: int | None, stating: Set[str]
+    aggregate: Aggregate, max_tokens: int | None, stating: set[str]
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Cut an aggregate into (text, chunk ids) of at most `max_tokens`, never inside a fact.
 
