@@ -496,7 +496,8 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     * `findings` of cited reports: "3.2" is finding 2 of document 3;
     * `documents`, the final context in order: the documents that were put in, unless the retriever `returns` "units";
     * `stop`, why the reasoning ended, and `note`, what went wrong;
-    * `sufficient`, whether the reader found the evidence sufficient;
+    * `outcome`, "answered", "doubted" or "unanswered", and `sufficient`, whether the reader found the evidence
+      sufficient;
     * `usage`: calls, tokens, searches;
     * `steps` and `question`.
 

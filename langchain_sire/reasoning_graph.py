@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray
 
-_RESULT = ("answer", "citations", "findings", "stop", "sufficient", "usage", "note", "documents")
+_RESULT = ("answer", "citations", "findings", "stop", "sufficient", "outcome", "usage", "note", "documents")
 
 
 class ReasoningState(TypedDict, total=False):
@@ -85,6 +85,7 @@ class ReasoningState(TypedDict, total=False):
     findings: list[str]
     stop: str
     sufficient: bool
+    outcome: str
     usage: dict[str, int]
     note: str
 
@@ -122,7 +123,7 @@ class Progress:
         )
         if not going:  # nothing of an earlier question may stand beside this one
             empty = ReasoningState(answer="", documents=[], citations=[], findings=[], stop="", usage={}, note="")
-            self._update.update(empty | ReasoningState(sufficient=False))
+            self._update.update(empty | ReasoningState(sufficient=False, outcome=""))
         self._following = NextSearch(question, searches=searches)
 
     def add(self, step: ReasoningStep) -> bool:

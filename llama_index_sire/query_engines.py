@@ -100,6 +100,7 @@ class AnswerEvent(Event):
     citations: list[int]
     findings: list[str]
     sufficient: bool
+    outcome: str
     usage: dict[str, int]
     note: str
 
@@ -189,10 +190,11 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     """Answers questions by searching in several rounds. The steps stream, and are in the response's metadata.
 
     In the answer, [1], [2] refer to `source_nodes` by number (your own nodes, unless the retriever `returns` "units").
-    The metadata of the response has `steps`, `stop` (why the reasoning ended), `sufficient`, `citations`, `sources`
-    (the cited documents), `findings` of cited reports ("3.2" is finding 2 of node 3), `usage` and `note`;
-    `str(response)` lists the sources, too. A streaming response is returned at once; `metadata["steps"]` grows while
-    its generator is read, and the text is only the answer.
+    The metadata of the response has `steps`, `stop` (why the reasoning ended), `outcome` ("answered", "doubted" or
+    "unanswered"), `sufficient`, `citations`, `sources` (the cited documents), `findings` of cited reports ("3.2" is
+    finding 2 of node 3), `usage` and `note`; `str(response)` lists the
+    sources, too. A streaming response is returned at once; `metadata["steps"]` grows while its generator is read, and
+    the text is only the answer.
 
     Args:
         source: A `SireRetriever`, whose `filters`, `recipe` and `returns` apply, an `Index`, or any other retriever,

@@ -87,7 +87,7 @@ def test_steps_of_every_strategy_are_shown(folder, words, calls, expected):
 def test_json_is_alone_on_stdout_and_tells_everything(folder):
     with ScriptedServer(script) as server:
         told = json.loads(ask(folder, server, "--via", "ircot", "--json", "-k", 4).stdout)
-    names = "question answer sufficient citations findings stop note warning steps hits usage"
+    names = "question answer outcome sufficient citations findings stop note warning steps hits usage"
     assert list(told) == names.split()
     assert (told["answer"], told["sufficient"], told["citations"], told["stop"]) == (
         "Varn Harbour [2]",
@@ -102,6 +102,34 @@ def test_json_is_alone_on_stdout_and_tells_everything(folder):
         {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path", "snippet"}
     ] * 4
     assert told["usage"]["calls"] == 3
+
+
+@pytest.mark.parametrize(
+    ("reading", "outcome"),
+    [
+        ({"answer": "Varn Harbour", "citations": [2], "sufficient": True}, "answered"),
+        ({"answer": "Varn Harbour", "citations": [], "sufficient": True}, "doubted"),
+        ({"answer": "Varn Harbour", "citations": [2], "sufficient": False}, "doubted"),
+        ({"answer": "", "citations": [], "sufficient": False}, "unanswered"),
+        ({"answer": "I do not know [1].", "citations": [1], "sufficient": False}, "unanswered"),
+    ],
+)
+def test_scripts_read_in_one_word_whether_there_is_an_answer(folder, reading, outcome):
+    with ScriptedServer(lambda _: json.dumps(reading)) as server:
+        assert json.loads(ask(folder, server, "--json").stdout)["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("question", "outcome"),
+    [
+        (QUESTION, "answered"),
+        ("Where was the director Otto Zweig of The Salt Lantern born?", "doubted"),
+        ("How many bolts hold a turbine?", "unanswered"),
+    ],
+)
+def test_quotes_are_an_answer_are_doubted_or_none(folder, question, outcome):
+    told = json.loads(run("ask", folder, question, "--json").stdout)
+    assert (told["outcome"], bool(told["warning"])) == (outcome, outcome != "answered")
 
 
 def test_insufficient_evidence_is_said_and_is_no_error(folder):

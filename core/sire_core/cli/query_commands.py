@@ -320,10 +320,11 @@ def ask(
     "insufficient evidence" if the evidence does not contain the answer. The exit code is 1 if a model was given but
     produced no answer.
 
-    JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "warning", "steps", "hits",
-    "usage"}; hits are those of `sire query --json`, quoted ones first without --llm, citations their numbers from 1;
-    the warning says what the hits lack of the question. Only a model judges what is `sufficient`: without --llm it is
-    always false.
+    JSON: {"question", "answer", "outcome", "sufficient", "citations", "findings", "stop", "note", "warning", "steps",
+    "hits", "usage"}; outcome is "answered", "doubted" (there is a text, and `warning` or `note` says what is wrong with
+    it) or "unanswered"; hits are those of `sire query --json`, quoted ones first without --llm, citations their numbers
+    from 1; the warning says what the hits lack of the question. Only a model judges what is `sufficient`: without --llm
+    it is always false.
     """
     from sire_core.models.sync import run_sync
 
@@ -464,6 +465,7 @@ def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
     return {
         "question": question,
         "answer": answer.text,
+        "outcome": answer.outcome,
         "sufficient": answer.sufficient,
         "citations": list(answer.citations),
         "findings": list(answer.findings),

@@ -9,6 +9,8 @@ from typing import Any, Literal, Union
 
 from sire_core.arguments import check_choice
 from sire_core.errors import NoAnswerError
+from sire_core.reason.citations import without_citations
+from sire_core.reason.output_parsing import abstains
 from sire_core.text.words import name_key
 from sire_core.types import Hit
 
@@ -32,6 +34,14 @@ StopReason = Literal[
 `call_limit`, `token_limit`, `timeout`: a bound of `ReasoningLimits`; `empty_index`: nothing is indexed, or nothing
 passes the filter; `model_failed`: the model failed or declined, `Answer.note` says how; `extracted`: there was no
 model, and the text is sentences of the evidence (`extract_answer`).
+"""
+
+Outcome = Literal["answered", "doubted", "unanswered"]
+"""The outcome of a reasoning.
+
+`answered`: a model found the evidence sufficient and cites it, or sentences are quoted without a warning; `doubted`:
+there is a text, but the model cites nothing for it, finds the evidence insufficient or broke off, or `Answer.note`
+warns of what the quoted sentences lack; `unanswered`: there is none, or it only says so.
 """
 
 
@@ -138,6 +148,14 @@ class Answer:
     note: str = ""
     findings: tuple[str, ...] = ()
 
+    @property
+    def outcome(self) -> Outcome:
+        """Say in one word whether the text is an answer."""
+        is_quoted = self.stop == "extracted"
+        if not self.text or (not is_quoted and not self.sufficient and abstains(without_citations(self.text))):
+            return "unanswered"
+        return "answered" if self.sufficient or (is_quoted and not self.note) else "doubted"
+
 
 ReasoningStep = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, AnswerPiece, Answer]
 
@@ -161,6 +179,7 @@ def plain_answer(answer: Answer) -> dict[str, Any]:
         "findings": list(answer.findings),
         "stop": answer.stop,
         "sufficient": answer.sufficient,
+        "outcome": answer.outcome,
         "usage": asdict(answer.usage),
         "note": answer.note,
     }

@@ -83,12 +83,13 @@ def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = (), cite_key: s
 
 
 def sufficiency(answer: Answer) -> str:
-    """True if the evidence suffices, as a sentence."""
+    """The outcome in one word, and whether the evidence suffices, as sentences."""
+    outcome = f"Outcome: {answer.outcome}."
     if answer.stop == "extracted":
-        return "Quoted sentences and rows of tables; no model has checked whether they answer the question."
+        return f"{outcome} Quoted sentences and rows of tables; no model has checked whether they answer the question."
     why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
     dropped = f" {answer.note}" if answer.sufficient and answer.note else ""
-    return f"The evidence is sufficient: {'yes' if answer.sufficient else f'no (stopped by {why})'}.{dropped}"
+    return f"{outcome} The evidence is sufficient: {'yes' if answer.sufficient else f'no (stopped by {why})'}.{dropped}"
 
 
 def step_text(step: ReasoningStep) -> str:

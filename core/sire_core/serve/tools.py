@@ -476,8 +476,8 @@ class IndexTools:
                     await tell(step_text(step))
         assert answer is not None  # what every strategy ends with
         if self._model is None:
-            extracted = extract_answer(query.query, answer.hits)
-            answer, warning = replace(extracted, note=""), extracted.note
+            answer = extract_answer(query.query, answer.hits)
+            warning = answer.note
         else:
             warning = unanswered_note(query.query, answer.hits)
         steps_shown = steps_made if query.show_steps else []

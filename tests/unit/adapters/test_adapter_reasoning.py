@@ -202,7 +202,7 @@ async def test_a_model_narrows_and_never_widens(adapter, index_of):
     _, found = await adapter.call(answering(adapter, mine, "single"), question=QUESTION, k=2, filter="kind=person")
     assert [hit.metadata["kind"] for hit in found] == ["person"] * 2
     asked = await adapter.call(answering(adapter, mine, "single"), question=QUESTION, filter={"kind": "ship"})
-    assert asked == ("No answer.\n\nThe evidence is sufficient: no (stopped by empty_index).", [])
+    assert asked == ("No answer.\n\nOutcome: unanswered. The evidence is sufficient: no (stopped by empty_index).", [])
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ async def test_a_short_answer_with_its_sources(adapter, index_of, via):
     assert content.split("\n\n") == [
         f"In 1931 [{name}]",
         f"Sources:\n[{name}] {found[0].metadata['title']}",
-        "The evidence is sufficient: yes.",
+        "Outcome: answered. The evidence is sufficient: yes.",
     ]
 
 
@@ -254,7 +254,7 @@ async def test_steps_on_request_and_evidence_that_does_not_suffice(adapter, retr
     nothing = json.dumps({"answer": "insufficient evidence", "citations": [], "sufficient": False})
     content, _ = await adapter.call(answering(adapter, retriever, "single", [nothing]), question=QUESTION)
     assert content.startswith("insufficient evidence\n\nRead, but not cited:\n[")
-    assert content.endswith("The evidence is sufficient: no (stopped by done).")
+    assert content.endswith("Outcome: unanswered. The evidence is sufficient: no (stopped by done).")
 
 
 def test_tools_that_cannot_be_made(adapter, retriever):

@@ -132,8 +132,13 @@ async def test_nothing_found_is_no_error(call):
 async def test_ask_without_a_model_quotes_the_sentences_that_answer(call):
     result = await call("ask", {"question": "Who founded Brackwater Press?"})
     assert text_of(result).startswith("Ada Holm founded Brackwater Press. [m-1]")
+    assert "\n\nOutcome: answered. Quoted" in text_of(result)
     assert "no model has checked whether they answer the question" in text_of(result)
     assert "\n\nSources:\n[m-1]" in text_of(result)
+    result = await call("ask", {"question": "Who founded Brackwater Press on Mars?"})
+    assert "No hit mentions 'Mars'" in text_of(result)
+    assert "\n\nOutcome: doubted. Quoted" in text_of(result)
+    assert "\n\nOutcome: unanswered. " in text_of(await call("ask", {"question": "How do turbines rust?"}))
 
 
 @pytest.fixture
@@ -241,7 +246,7 @@ async def test_ask_reasons_and_cites(index):
     answer, sources, sufficiency = text_of(result).split("\n\n")
     source = re.fullmatch(r"Lindle \[(m-\d)\]", answer)[1]
     assert re.fullmatch(rf"Sources:\n\[{source}\] \w.*", sources)
-    assert sufficiency == "The evidence is sufficient: yes."
+    assert sufficiency == "Outcome: answered. The evidence is sufficient: yes."
     # Every step is told as soon as it is there: the searches before the next call to the model.
     assert [(number, calls) for number, _, calls in told] == [(1, 0), (2, 1), (3, 1), (4, 1), (5, 2)]
     assert told[1][1] == THINK["reasoning"]
@@ -268,7 +273,7 @@ async def test_ask_says_when_the_evidence_does_not_suffice_or_the_model_fails(in
     async with Client(make_server(index, playing({"answer": "insufficient evidence", "sufficient": False}))) as client:
         result = await client.call_tool("ask", {**ASKED, "via": "single"})
     assert not result.is_error
-    assert text_of(result).endswith("The evidence is sufficient: no (stopped by done).")
+    assert text_of(result).endswith("Outcome: unanswered. The evidence is sufficient: no (stopped by done).")
     assert "Read, but not cited:\n[m-" in text_of(result)
     async with Client(make_server(index, playing(ModelError("out of order")))) as client:
         result = await client.call_tool("ask", ASKED)
