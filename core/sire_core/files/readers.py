@@ -33,15 +33,14 @@ from sire_core.files.reading_signs import reading_warnings
 from sire_core.files.restructured import is_rst, read_rst
 from sire_core.files.source_code import SOURCES, read_source
 from sire_core.files.source_files import (
-    DANGLING,
     DEFAULT_MAX_BYTES,
     GENERATED,
+    OUTSIDE,
     VALUE_SHARE,
     SourceFile,
     check_readable,
     find_files,
     holds_text,
-    is_dangling,
     json_lines,
     parse_json,
     read_text,
@@ -218,7 +217,10 @@ class _Reading:
     ) -> None:
         self.pool = DocumentPool()
         self._max_bytes, self._progress = max_bytes, progress
-        self._failures = [Failure(_location(file), reason) for file, reason in left_out]
+        self._failures = [
+            _unsupported(file) if reason == OUTSIDE and not _is_read(file) else Failure(_location(file), reason)
+            for file, reason in left_out
+        ]
         self._notes: list[Failure] = []
         self._unread = [file.name for file, reason in left_out if not reason.startswith(GENERATED)]
         self._whole: list[SourceFile] = []
@@ -298,13 +300,12 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
 
 def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
     """Items of a file by the type of its content, which may be another than its name says."""
-    name, ending = file.path.name, file.path.suffix.lower()
-    named = SAME_FORMATS.get(ending, ending)
-    is_plain, plugged = _PLAIN.fullmatch(name) is not None, plugin_suffix(name)
-    if named in _READ or is_plain or plugged or file.is_given:
+    named = _named_suffix(file.path)
+    is_plain, plugged = _PLAIN.fullmatch(file.path.name) is not None, plugin_suffix(file.path.name)
+    if _is_read(file):
         check_readable(file.path, max_bytes)
-    elif not file.path.is_file():
-        yield Failure(_location(file), DANGLING if is_dangling(file.path) else "not a regular file")
+    elif not file.path.is_file():  # such as a link to a font that is not installed
+        yield _unsupported(file)
         return
     suffix = plugged or type_by_content(file.path, named)
     with conversion(file.path.stat().st_size) as running:
@@ -324,11 +325,24 @@ def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         elif suffix in _SUFFIXES or is_plain or (file.is_given and holds_text(file.path)):
             yield _read_prose(file, suffix, max_bytes)
         else:
-            yield _unsupported(file, named)
+            yield _unsupported(file)
         yield from map(_Note, running.notes)
 
 
-def _unsupported(file: SourceFile, suffix: str) -> Failure:
+def _named_suffix(path: Path) -> str:
+    """The suffix of a name, of a format with several ones the usual one."""
+    return SAME_FORMATS.get(path.suffix.lower(), path.suffix.lower())
+
+
+def _is_read(file: SourceFile) -> bool:
+    """True if a file is given itself, or is read by its name, whatever its content."""
+    name = file.path.name
+    is_known = _named_suffix(file.path) in _READ or _PLAIN.fullmatch(name) is not None
+    return is_known or file.is_given or bool(plugin_suffix(name))
+
+
+def _unsupported(file: SourceFile) -> Failure:
+    suffix = _named_suffix(file.path)
     reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
     reason = f"of {reason}" if file.is_given else reason  # whoever names a file expects it to be read
     return Failure(_location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")

@@ -73,6 +73,7 @@ _WIDE_BOMS = (*_UTF16_BOMS, *_UTF32_BOMS)
 _WIDE_START = re.compile(rb"(?P<little>\s?<\0[\w!?]\0)|\0\s?\0?<\0[\w!?]")  # Markup in UTF-16 without a byte order mark
 _LOOKED_AT = 8192
 DANGLING = "a link that points nowhere: the file that it names does not exist"
+OUTSIDE = "a link to a file outside of the folder; name it as a source to read it"
 GENERATED = "a file of a site generator"
 """Beginning of the reason for which a file of a folder is skipped that repeats pages or belongs to their looks."""
 _INDEXES = re.compile(r"(?:searchindex\.js|search_index\.js(?:on)?|.+\.min\.js)")
@@ -288,7 +289,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
             if not name.startswith("."):
                 path = Path(folder, name)
                 if path.is_symlink() and path.exists() and not PurePath(os.path.realpath(path)).is_relative_to(inside):
-                    leave(path, "a link to a file outside of the folder; name it as a source to read it")
+                    leave(path, OUTSIDE)
                     continue
                 if _is_generated(root, path, names):
                     leave(path, f"{GENERATED}; name the file as a source to read it")
@@ -389,11 +390,6 @@ def _subfolders(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, 
     return followed
 
 
-def is_dangling(path: Path) -> bool:
-    """True if a path is a link to a file that does not exist."""
-    return path.is_symlink() and not os.path.exists(path)  # noqa: PTH110 (answers False without permission)
-
-
 def check_readable(path: Path, max_bytes: int, share: int = 1) -> None:
     """Refuse a file that cannot or should not be opened, or is larger than a part of `max_bytes`."""
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
@@ -401,7 +397,7 @@ def check_readable(path: Path, max_bytes: int, share: int = 1) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
-        if is_dangling(path):
+        if path.is_symlink() and not os.path.exists(path):  # noqa: PTH110 (answers False without permission)
             raise CorpusError(DANGLING) from error
         raise CorpusError(f"cannot be read: {error.strerror}") from error
     if not path.is_file():

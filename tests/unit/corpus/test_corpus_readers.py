@@ -16,6 +16,7 @@ from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.validation import check_documents
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.readers import read_documents
+from support.command import run
 
 
 def write(path: Path, *records: object) -> Path:
@@ -549,12 +550,27 @@ def test_the_date_and_licence_of_a_page_are_no_text(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("name", ["a.js", "a.css", "a.html", "a.pdf"])
+@pytest.mark.parametrize("name", ["a.js", "a.html", "a.pdf", "README"])
 def test_a_link_to_a_file_that_does_not_exist_is_named_as_such(tmp_path, name):
     (tmp_path / "b.txt").write_text("Words.")
     (tmp_path / name).symlink_to(tmp_path / "missing")
     (failure,) = read_documents(tmp_path).failures
     assert failure.reason.startswith("a link that points nowhere")
+
+
+def test_links_and_pipes_of_types_that_are_never_read_are_skipped_as_such(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "b.txt").write_text("Words.")
+    for name in ("a.css", "a.woff2", "a.png"):
+        (tmp_path / "docs" / name).symlink_to(tmp_path / f"no-{name}")
+    (tmp_path / "outside.woff").write_bytes(b"\0font")
+    (tmp_path / "docs" / "b.woff").symlink_to(tmp_path / "outside.woff")
+    os.mkfifo(tmp_path / "docs" / "app.sock")
+    failures = read_documents(tmp_path / "docs").failures
+    assert len(failures) == 5
+    assert {failure.reason.partition(" '")[0] for failure in failures} == {"unsupported type"}
+    result = run("index", tmp_path / "docs", "--to", tmp_path / "ix", "--strict")
+    assert "Skipped 5 files of types that are not read" in result.stderr
 
 
 @pytest.mark.parametrize(
