@@ -155,15 +155,13 @@ class JoinedFacts:
     max_chars: int = 600  # maximum length of a pair; a shorter pair of the same documents may take its place
 
     async def write(
-        self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None] | None = None
+        self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None] = lambda *_: None
     ) -> list[tuple[BridgeFact, ...]]:
         """Write the bridging facts of each entity, most informative first."""
         words, content = PaddedWords(), _ContentWords()
-        if progress:
-            progress(0, len(evidence))
+        progress(0, len(evidence))
         facts = await asyncio.to_thread(lambda: [self._join(entity, words, content) for entity in evidence])
-        if progress:
-            progress(len(evidence), len(evidence))
+        progress(len(evidence), len(evidence))
         return facts
 
     def _join(self, evidence: BridgeEvidence, words: PaddedWords, content: _ContentWords) -> tuple[BridgeFact, ...]:

@@ -16,6 +16,7 @@ from sire_core.extend import (
     check_settings,
     digest,
     need_torch,
+    positions_in,
     refuse_unused,
     setting,
 )
@@ -170,7 +171,7 @@ class Perspectives(OrganizerBase):
         if network.size < _MIN_ENTITIES or not len(network.graph.edges):
             return (), (), None
         stored, built = StoredTrees.from_note(view.notes([_TREES]).get(_TREES)), view.state().get("built", {})
-        new = built.get("new", 0) + stored.missing(network.keys)
+        new = built.get("new", 0) + int((positions_in(stored.keys, network.keys) < 0).sum())
         if stored.labels.size and new <= self.drift * network.size:
             carried = await asyncio.to_thread(self._carry_over, stored, built, network)
             if carried is not None:

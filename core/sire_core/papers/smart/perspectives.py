@@ -290,10 +290,6 @@ class StoredTrees(ArrayNote):
             table[:] = [*levels, *[levels[-1]] * (height - len(levels))]
         return cls(network.keys, id_codes(network.ids), labels)
 
-    def missing(self, keys: HashArray) -> int:
-        """Count the keys that are not stored."""
-        return int((positions_in(self.keys, keys) < 0).sum())
-
     @classmethod
     def empty(cls) -> StoredTrees:
         """No trees."""

@@ -177,8 +177,8 @@ class ReportTable(ArrayNote):
     @classmethod
     def of(cls, trees: Sequence[ReportTree], entities: IdArray) -> ReportTable:
         """Collect what is right below each report, once all are written."""
-        units = {node.unit.id: node.tree for tree in trees for node in tree.nodes if node.unit}
-        number = {name: row for row, name in enumerate(sorted(units))}
+        units = dict(sorted((node.unit.id, node.tree) for tree in trees for node in tree.nodes if node.unit))
+        number = {name: row for row, name in enumerate(units)}
         children: list[tuple[int, int]] = []
         mentions: list[tuple[int, int]] = []
         for tree in trees:
@@ -189,12 +189,11 @@ class ReportTable(ArrayNote):
                 if node.unit and upper >= 0:
                     children.append((upper, nearest[node]))
                 nearest |= dict.fromkeys(node.children, nearest[node])
-            named = ((nearest[node], vertex) for vertex, node in enumerate(tree.lowest) if node)
-            mentions += [pair for pair in named if pair[0] >= 0]
+            mentions += [(nearest[node], at) for at, node in enumerate(tree.lowest) if node and nearest[node] >= 0]
         return cls(
             entities,
-            np.array(sorted(units), dtype="S24"),
-            np.array([units[name] for name in sorted(units)], dtype=np.uint8),
+            np.array(list(units), dtype="S24"),
+            np.array(list(units.values()), dtype=np.uint8),
             np.array(children, dtype=np.int32).reshape(-1, 2),
             np.array(mentions, dtype=np.int32).reshape(-1, 2),
         )

@@ -254,7 +254,7 @@ class _SelectedRanking(WrappedRanking):
         indexes = self._trees.places[covered]
         units = np.flatnonzero(indexes >= 0)
         hidden = units[self._ranking.scores_at(indexes[units]) == -np.inf].tolist() if len(units) else []
-        return tuple(self._trees.name(entity) for at, entity in enumerate(covered) if at not in hidden)
+        return tuple(self._trees.ids[entity].decode() for at, entity in enumerate(covered) if at not in hidden)
 
     async def _end(self) -> None:
         """Add the reports that were not taken, in the ranking's order."""
@@ -358,10 +358,6 @@ class ReportTrees:
     def counts(self, entities: Iterable[int]) -> dict[int, int]:
         """Count, for every report above any of the entities, how many of them it is above; ascending."""
         return dict(sorted(Counter(report for entity in entities for report in self.above(entity)).items()))
-
-    def name(self, entity: int) -> str:
-        """Return the id of an entity."""
-        return str(bytes(self.ids[entity]).decode())
 
 
 def _trees_from_notes(view: View) -> ReportTrees:
