@@ -113,7 +113,7 @@ def check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
 
 def _list_skipped(failures: Sequence[Failure], *, strict: bool) -> None:
     """Say what was skipped: what failed, which `strict` refuses, apart from types that nobody expects to be read."""
-    from sire_core.files.readers import UNSUPPORTED
+    from sire_core.files.readers import CONVERT, UNSUPPORTED
 
     signs = ("an attachment", UNSUPPORTED, GENERATED)
     attachments, others, generated = ([one for one in failures if one.reason.startswith(sign)] for sign in signs)
@@ -123,8 +123,9 @@ def _list_skipped(failures: Sequence[Failure], *, strict: bool) -> None:
     list_failures(whole, "file could not be read and was skipped", "files could not be read and were skipped")
     list_failures(lines, "record could not be read and was skipped", "records could not be read and were skipped")
     if others:
-        suffix_of_each = (PurePath(failure.where).suffix for failure in others)  # `.gimp-help-en` is none
-        suffixes = Counter(suffix if suffix[1:].isalnum() else "no suffix" for suffix in suffix_of_each)
+        endings = [PurePath(failure.where).suffix for failure in others]  # `.gimp-help-en` is none
+        endings = [ending if ending[1:].isalnum() else "no suffix" for ending in endings]
+        suffixes = Counter(endings)
         listed = ", ".join(f"{number:,} {suffix}" for suffix, number in suffixes.most_common(_MAX_LISTED_FILES))
         more = (
             f" and {count(len(suffixes) - _MAX_LISTED_FILES, 'other type')}"
@@ -132,6 +133,10 @@ def _list_skipped(failures: Sequence[Failure], *, strict: bool) -> None:
             else ""
         )
         note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
+        advice = {ending: one.reason.partition("; ")[2] for ending, one in zip(endings, others, strict=True)}
+        for way in dict.fromkeys(advice[suffix] for suffix in suffixes):
+            if way != CONVERT:  # few types but pictures and fonts have no other advice
+                note(f"  {some([suffix for suffix in suffixes if advice[suffix] == way], MAX_NAMED_FILES)}: {way}")
     if generated:
         files, names = count(len(generated), "file"), some([failure.where for failure in generated], _MAX_LISTED_FILES)
         note(f"Skipped {files} of a site generator ({names}); to index one, give its path.")

@@ -51,6 +51,16 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """Beginning of the reason for which a file is skipped that holds no text, such as a picture."""
+CONVERT = "convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines"
+_ADVICE = {
+    re.compile(r"\.(?:gz|bz2|xz|zst|zip|tar|tgz|7z|rar)"): "unpack it",
+    re.compile(r"\.[1-9][a-z]{0,3}"): (
+        "if it is a manual page, write it as a text (man -l FILE | col -bx > FILE.txt), or install a reader of manual "
+        "pages, such as examples/manual_pages in the repository"
+    ),
+    re.compile(""): "if it is a text, give the file itself as a source",
+}
+"""What to do with files of types that are not read, by patterns of suffixes."""
 READING = "files-19"  # Version of the readers; changes whenever the same file may give another document
 
 CONVERTED = (
@@ -345,7 +355,8 @@ def _unsupported(file: SourceFile) -> Failure:
     suffix = _named_suffix(file.path)
     reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
     reason = f"of {reason}" if file.is_given else reason  # whoever names a file expects it to be read
-    return Failure(_location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")
+    advice = next((advice for suffixes, advice in _ADVICE.items() if suffixes.fullmatch(suffix)), CONVERT)
+    return Failure(_location(file), f"{reason}; {advice}")
 
 
 def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:

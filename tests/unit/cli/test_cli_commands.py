@@ -471,6 +471,18 @@ def test_pictures_are_skipped_and_not_reported_as_failures(tmp_path):
     assert f"Skipped 1 file of a site generator ({source / 'sitemap.xml'})" in result.stderr
 
 
+def test_skipped_types_that_can_be_read_in_another_way_come_with_the_way(tmp_path):
+    for name in ("a.md", "tool.8", "more.8", "conf.5", "changes.txt.gz", "FEATURES", "logo.png"):
+        (tmp_path / name).write_text("Words.")
+    shown = run("index", tmp_path, "--to", tmp_path / ".ix").stderr
+    assert "Skipped 6 files of types that are not read (2 .8, " in shown
+    assert "if it is a manual page, write it as a text (man -l FILE" in shown
+    assert "  .gz: unpack it" in shown
+    assert "  no suffix: if it is a text, give the file itself as a source" in shown
+    assert ".png: " not in shown
+    run("index", tmp_path / "FEATURES", "--to", tmp_path / ".ix")
+
+
 def test_query_prints_evidence_within_a_number_of_tokens(index):
     question = "Where did Brackwater Press stand?"
     for max_tokens in (10, 40, 90):
