@@ -60,7 +60,7 @@ _ADVICE = {
     ),
     re.compile(""): "if it is a text, give the file itself as a source",
 }
-"""What to do with files of types that are not read, by patterns of suffixes."""
+"""Advice on files of types that are not read, by patterns of suffixes."""
 READING = "files-19"  # Version of the readers; changes whenever the same file may give another document
 
 CONVERTED = (
