@@ -56,8 +56,10 @@ def test_hidden_files_are_skipped_and_unknown_types_listed(tmp_path):
     (tmp_path / "Makefile").write_text("all:")
     corpus = read_documents([tmp_path])
     assert [d.id for d in corpus.documents] == ["ok.txt"]
-    assert reasons(corpus).keys() == {"movie.MP4", "Makefile"}
-    assert all("unsupported type" in reason and "Markdown" in reason for reason in reasons(corpus).values())
+    assert reasons(corpus) == {
+        "movie.MP4": "unsupported type '.mp4'; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines",
+        "Makefile": "unsupported type (no suffix); if it is a text, give the file itself as a source",
+    }
 
 
 def test_texts_without_a_suffix_are_read_by_a_known_name_or_where_they_are_named(tmp_path):
