@@ -219,7 +219,7 @@ def _option(reply: Reply, options: Sequence[str]) -> ReadAnswer:
 
 def _forced_answer(reply: Reply, shown: Collection[int], *, whole: bool = False) -> ReadAnswer:
     """The first line, or all, of an answer that may not abstain."""
-    reply_text = without_thinking(reply.text).strip()
+    reply_text = _without_done(without_thinking(reply.text)).strip()
     lines = [" ".join(reply_text.split())] if whole else reply_text.splitlines()
     text, cited = tidy_citations(lines[0] if lines else "", shown)
     return ReadAnswer(text.strip(), cited, sufficient=bool(text.strip()))
@@ -227,9 +227,10 @@ def _forced_answer(reply: Reply, shown: Collection[int], *, whole: bool = False)
 
 def _answer(reply: Reply, shown: Collection[int], findings: frozenset[str] = frozenset()) -> ReadAnswer:
     if reply.parsed is None:  # an answer in prose is an answer, unless it only says that there is none
-        text = without_thinking(reply.text)
+        text = _without_done(without_thinking(reply.text))
         return cite(text, (), shown, sufficient=not abstains(text))
     text, cited = reply.parsed.answer.strip(), reply.parsed.citations
+    text = text if cited else _without_done(text)
     # With a passage that it stands on, "I Don't Know" is the name of a song.
     says_nothing = not cited and abstains(text)
     answer = cite(text, cited, shown, sufficient=reply.parsed.sufficient and not says_nothing)
@@ -237,6 +238,11 @@ def _answer(reply: Reply, shown: Collection[int], findings: frozenset[str] = fro
     if used and answer.note.endswith(UNSUPPORTED):  # a finding is as good as a citation
         return replace(answer, sufficient=True, findings=used, note=answer.note.removesuffix(UNSUPPORTED).strip())
     return replace(answer, findings=used) if answer.sufficient else answer
+
+
+def _without_done(text: str) -> str:
+    """An answer; empty if it is only the word that ends the rounds of IRCoT."""
+    return "" if normalize_answer(text) == "done" else text
 
 
 def cite(text: str, cited: Sequence[int], shown: Collection[int], *, sufficient: bool) -> ReadAnswer:

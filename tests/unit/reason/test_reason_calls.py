@@ -477,6 +477,17 @@ async def test_an_admission_in_prose_is_no_sufficient_answer(index, said):
     assert (trace.answer.text, trace.answer.sufficient) == ("I Don't Know [1]", True)
 
 
+@pytest.mark.parametrize("said", ["DONE", "Done.", json.dumps({"answer": "DONE", "citations": [], "sufficient": True})])
+async def test_the_word_that_ends_the_rounds_is_no_answer(index, said):
+    trace, _ = await run_strategy(index, [DONE, said, said])
+    assert (trace.answer.text, trace.answer.outcome) == ("insufficient evidence", "unanswered")
+    trace, _ = await run_strategy(index, [said, said], "single", reader=ReaderConfig("paper"))
+    assert trace.answer.sufficient == (said[0] == "{")  # there the answer is not JSON
+    cited = json.dumps({"answer": "Done", "citations": [1], "sufficient": True})
+    trace, _ = await run_strategy(index, [DONE, cited])
+    assert (trace.answer.text, trace.answer.outcome) == ("Done [1]", "answered")
+
+
 async def test_a_chosen_context_keeps_numbers_and_its_budget():
     filler = "Kelp grows on stones in cold water and is eaten by snails, urchins and fish of many kinds. "
     documents = [
