@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 
 from sire_core.arrays.products import row_products
-from sire_core.documents.blocks import CODE, FURNITURE, HEADING, Block, block_text
+from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, Block, block_text
 from sire_core.documents.document_names import documents_of
 from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.errors import ConfigurationError
@@ -59,7 +59,7 @@ FEATURES = (
 beside it, rare words counting more; logarithm of the rank of its passage, negative; in English the cosine between what
 its words and those of the question mean; logarithm of the rank of its document among the documents, negative; whether
 it is furniture or code; links per 20 tokens; logarithm of its number in the passage, at most `_OPENING_PIECES`,
-negative; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking
+as of rows, negative; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking
 sentences and words of the rest of the passage gave nothing more on left-out sets."""
 SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
@@ -75,6 +75,7 @@ _LED_WITHIN = 1.0  # By how much less than a piece that ends with a colon what i
 _MIN_COPY_CHARS = 80  # A text that says the same in two documents; shorter ones may say it of different things
 _LINKING = 5  # The best pieces, whose rare names lead to rows of other passages
 _LINKED_WITHIN = 1.0  # By how much less than such a piece the row scores at most
+_BEFORE = 0.01  # By how much more than the other rows of its table
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
 
@@ -301,7 +302,8 @@ def _features(
     above = _holding(question_stems, [each.headings[number] for _, _, each, number in rows])
     beside = np.zeros_like(inside)
     owner = np.array([passage for passage, *_ in rows])
-    same = owner[1:] == owner[:-1] if rows else np.zeros(0, dtype=bool)
+    is_row = np.array([each.pieces[number].kind == ROW for _, _, each, number in rows], dtype=bool)  # says nothing of the next
+    same = (owner[1:] == owner[:-1]) & ~(is_row[1:] & is_row[:-1]) if rows else np.zeros(0, dtype=bool)
     beside[1:] |= inside[:-1] & same[:, None]
     beside[:-1] |= inside[1:] & same[:, None]
     counts = inside.sum(axis=0)
@@ -317,8 +319,9 @@ def _features(
     columns[:, 2] = row_products(beside & ~inside & ~above, weights)
     facts = []
     for passage, _, each, number in rows:
-        ranks = passages[passage].rank, documents[sources[passage]], min(number, _OPENING_PIECES)
         kind, links = each.pieces[number].kind, 20 * each.links[number] / (20 + each.tokens[number])
+        opening = _OPENING_PIECES if kind == ROW else min(number, _OPENING_PIECES)
+        ranks = passages[passage].rank, documents[sources[passage]], opening
         facts.append((*ranks, kind in (HEADING, FURNITURE), kind == CODE, links))
     if facts:
         columns[:, 4] = row_products(piece_vectors(read), text_vectors([question])[0])
@@ -490,6 +493,7 @@ class _Filling:
     def __init__(self, candidates: Candidates, values: DoubleArray, options: ContextOptions) -> None:
         self._candidates, self._options = candidates, options
         self._values, self._links = values.copy(), NameLinks(candidates)
+        self._owner = np.array(candidates.owner, dtype=np.intp)
         self._room, self._gap = 0, options.count(GAP)
         self._taken: dict[int, tuple[int, int]] = {}
         self._texts: dict[str, list[str]] = {}  # of the pieces taken, by document
@@ -507,6 +511,9 @@ class _Filling:
             if candidate in self._taken and len(self._taken) <= _LINKING:
                 linked = list(self._links.rows(candidate))
                 self._values[linked] = np.maximum(self._values[linked], self._values[candidate] - _LINKED_WITHIN)
+                for row in linked:  # other rows of its passage come behind it
+                    others = is_waiting & (self._owner == self._owner[row])
+                    self._values[row] = self._values[others].max(initial=self._values[row]) + _BEFORE
         return self._taken
 
     def _take(self, candidate: int) -> None:

@@ -92,7 +92,9 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     pieces = tuple(_sentences(text, blocks, title) if by_sentence else _joined(_cut(text, blocks, title), text))
     of_title = text_stems(title, spoken)
     spans = [text[piece.start : piece.end] for piece in pieces]
-    heads = [(*piece.headings, piece.header) if by_sentence else piece.headings for piece in pieces]
+    heads = [
+        (*piece.headings, piece.header) if by_sentence or piece.kind == ROW else piece.headings for piece in pieces
+    ]
     tokens = tuple(map(count_tokens, spans))
     kinds = {block.start: block.kind for block in blocks}
     colons = [False, *map(_leads_on, spans)]
@@ -162,7 +164,7 @@ def _is_name(text: str, block: Block) -> bool:
 
 
 def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
-    """Pieces of blocks: headings open the piece below them, rows stand together, long blocks are cut."""
+    """Pieces of blocks: headings open the piece below them, long blocks are cut."""
     names = set(title_path(title))
     headings_above = _headings_above(blocks, text, names)
     opened = -1  # start of a heading that nothing stands below yet
@@ -260,7 +262,7 @@ def spans_of(text: str, start: int, end: int, size: int, longest: int) -> Iterat
 
 
 def _joined(pieces: Iterable[Piece], text: str) -> Iterator[Piece]:
-    """Pieces, short ones together with the next one under the same heading, rows up to the size of a piece."""
+    """Pieces, short ones together with the next one under the same heading, the header of a table with its first row."""
     last: Piece | None = None
     for piece in pieces:
         if last is not None and _goes_with(last, piece, text):
@@ -274,12 +276,11 @@ def _joined(pieces: Iterable[Piece], text: str) -> Iterator[Piece]:
 
 
 def _goes_with(last: Piece, piece: Piece, text: str) -> bool:
-    """True if a piece belongs to the one before: rows together, and what is too short to stand alone."""
+    """True if a piece belongs to the one before: the first row of a table, and what is too short to stand alone."""
     if FURNITURE in (last.kind, piece.kind) or last.headings != piece.headings:
         return False
     if last.kind == piece.kind == ROW:
-        is_header = last.end == piece.header[1]
-        return is_header or piece.end - last.start <= _PIECE_CHARS
+        return last.end == piece.header[1]
     is_short = last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
     is_whole = text[last.end - 1] in FINAL_MARKS and any(map(str.isalpha, text[last.start : last.end]))  # not `9.`
     return is_short and (not is_whole or piece.end - last.start <= _PIECE_CHARS)

@@ -329,3 +329,27 @@ def test_evidence_names_the_page_that_it_stands_on():
     assert (own.page, own.page_at(5), page_label(own)) == (7, 7, "page 7")
     other = replace(own, metadata={})
     assert (other.page_at(5), page_label(other)) == (None, "")
+
+
+MACHINES = """| host | purpose | room | owner | support contract | memory | address |
+| --- | --- | --- | --- | --- | --- | --- |
+| kestrel | mailboxes of everybody at the institute | B-114 | Jorunn Aas | HT-2207 | 64 | 10.40.7.5 |
+| gannet | tide model and its nightly runs | D-300 | Elin Voss | HT-2207 | 512 | 10.40.8.20 |
+| petrel | mailing lists and their archive | C-020 | Tomas Brekke | HT-2224 | 16 | 10.40.7.6 |
+| tern | webmail for telephones and guests | C-020 | Jorunn Aas | HT-2211 | 32 | 10.40.7.9 |"""
+CONTRACTS = """| number | vendor | subject | ends |
+| --- | --- | --- | --- |
+| HT-2207 | Bluefjord Systems | support for virtual machines, gold, round the clock | 2027-02-28 |
+| HT-2211 | Sturla Hosting | backup site and its two fibre lines | 2026-12-31 |
+| HT-2219 | Nordkabel | fibre line to the harbour, both directions | 2027-03-31 |
+| HT-2224 | Arktis Data | support for virtual machines, basic, by day | 2026-11-30 |"""
+
+
+@pytest.mark.parametrize("max_tokens", [120, 150, 200])
+def test_the_row_with_the_name_asked_for_comes_before_the_first_and_its_code_leads_on(max_tokens: int) -> None:
+    """The first row stands in one piece with the header, which has the other words of the question."""
+    hits = hit(MACHINES, "machines", "machines"), hit(CONTRACTS, "contracts", "contracts")
+    context = chosen("When does the support contract of petrel end?", *hits, max_tokens=max_tokens)
+    assert "| petrel |" in context.text
+    assert "kestrel" not in context.text or max_tokens > 150
+    assert "2026-11-30" in context.text or max_tokens < 150
