@@ -59,8 +59,9 @@ FEATURES = (
 beside it, rare words counting more; logarithm of the rank of its passage, negative; in English the cosine between what
 its words and those of the question mean; logarithm of the rank of its document among the documents, negative; whether
 it is furniture or code; links per 20 tokens; logarithm of its number in the passage, at most `_OPENING_PIECES`,
-as of rows, negative; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking
-sentences and words of the rest of the passage gave nothing more on left-out sets."""
+as of rows, negative; the reranker's score, in standard deviations of the others. A row has the words of its header,
+and says nothing about the next. Density, length, identifiers, items, linking sentences and words of the rest of the
+passage gave nothing more on left-out sets."""
 SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
@@ -302,7 +303,7 @@ def _features(
     above = _holding(question_stems, [each.headings[number] for _, _, each, number in rows])
     beside = np.zeros_like(inside)
     owner = np.array([passage for passage, *_ in rows])
-    is_row = np.array([each.pieces[number].kind == ROW for _, _, each, number in rows], dtype=bool)  # says nothing of the next
+    is_row = np.array([each.pieces[number].kind == ROW for _, _, each, number in rows], dtype=bool)
     same = (owner[1:] == owner[:-1]) & ~(is_row[1:] & is_row[:-1]) if rows else np.zeros(0, dtype=bool)
     beside[1:] |= inside[:-1] & same[:, None]
     beside[:-1] |= inside[1:] & same[:, None]

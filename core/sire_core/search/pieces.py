@@ -262,7 +262,7 @@ def spans_of(text: str, start: int, end: int, size: int, longest: int) -> Iterat
 
 
 def _joined(pieces: Iterable[Piece], text: str) -> Iterator[Piece]:
-    """Pieces, short ones together with the next one under the same heading, the header of a table with its first row."""
+    """Pieces, short ones together with the next under the same heading, the header of a table with its first row."""
     last: Piece | None = None
     for piece in pieces:
         if last is not None and _goes_with(last, piece, text):
