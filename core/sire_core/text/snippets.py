@@ -64,7 +64,7 @@ _IDENTIFIER = re.compile(
     r"(?<![\w.-])(?=[-A-Za-z])"
     r"(?:--?[a-zA-Z][\w-]*|(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*)"
 )
-_CODE = re.compile(r"(?=[\d-]*[^\W\d])(?=\D*\d)[^\W_]+(?:-[^\W_]+)+")
+_JOINED_CODE = re.compile(r"(?=[\d-]*[^\W\d])(?=\D*\d)[^\W_]+(?:-[^\W_]+)+")
 _FINAL = (*FINAL_MARKS, ":", "\uff1a")
 _ENDS = FINAL_MARKS + ':;,…{([<\\"”\uff1a\uff1b\uff0c\u3001\u300d'
 _NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
@@ -287,7 +287,7 @@ class _RunStems(dict[str, tuple[str, ...]]):
             text = self.expanded(run)
             words, whole = list(map(str.lower, find_words(text))), identifiers(text)
         compared = (*[stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS], *whole)
-        if len(words) > 1 and (not compared or _CODE.fullmatch(word)):
+        if len(words) > 1 and (not compared or _JOINED_CODE.fullmatch(word)):
             compared = (*compared, "-".join(words))  # `it-all` is a name, and `HT-2224`
         if len(self) >= _REMEMBERED:
             self.clear()  # what is still read is soon there again
