@@ -581,7 +581,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         """The chain as a tool for agents; see `create_sire_answer_tool`.
 
         Args:
-            args_schema: In the place of our arguments, for descriptions of your own: `question` (or `input`, `query`),
+            args_schema: In the place of our arguments, for descriptions of your own: `query` (or `input`, `question`),
                 and what else you want of `k`, `filter`, `as_of` and `show_steps`.
             name: How the model calls it.
             description: When to call it.

@@ -179,8 +179,8 @@ def create_sire_answer_tool(
         name: Name of the tool.
         description: Tells the model when to call it.
         via: `ircot`, `self-ask` or `single` (one search, one call), if the source is not a chain.
-        args_schema: Replaces the arguments `question`, `k`, `filter`, `as_of` and `show_steps`; it can omit some of
-            them, and name the question `input` or `query`.
+        args_schema: Replaces the arguments `query`, `k`, `filter`, `as_of` and `show_steps`; it can omit some of them,
+            and name the query `input` or `question`.
         cite_key: See `create_sire_tool`.
         **options: See `create_ircot_chain`, if the source is not a chain.
 

@@ -222,14 +222,14 @@ class _Answerer:
         self._engine = engine
         self._cite_key = cite_key
 
-    def answer(self, question: str = "", **arguments: Any) -> Response:
-        return run_sync(self.aanswer(question, **arguments))
+    def answer(self, query: str = "", **arguments: Any) -> Response:
+        return run_sync(self.aanswer(query, **arguments))
 
-    async def aanswer(self, question: str = "", **arguments: Any) -> Response:
-        query = read_arguments(AnswerArguments, {"question": question, **arguments} if question else arguments)
+    async def aanswer(self, query: str = "", **arguments: Any) -> Response:
+        read = read_arguments(AnswerArguments, {"query": query, **arguments} if query else arguments)
         steps: list[ReasoningStep] = []
         gathered = empty_response()
-        walk = self._engine.steps(QueryBundle(query.question), k=query.k, filters=query.filter, as_of=query.as_of)
+        walk = self._engine.steps(QueryBundle(read.query), k=read.k, filters=read.filter, as_of=read.as_of)
         try:
             async with aclosing(walk):
                 async for step in walk:
@@ -241,7 +241,7 @@ class _Answerer:
         *rest, answer = steps
         assert isinstance(answer, Answer)
         response = _ToolResponse(gathered.response, gathered.source_nodes, gathered.metadata)
-        response.text = answer_text(answer, rest if query.show_steps else (), self._cite_key)
+        response.text = answer_text(answer, rest if read.show_steps else (), self._cite_key)
         return response
 
 

@@ -98,7 +98,7 @@ async def test_an_agent_asks_for_an_answer_corrects_itself_and_checks_it(retriev
     assert searched.content.startswith("[ilse-marrable] Ilse Marrable ")
     assert bool(server.requests[0].get("stream")) is streaming
     offered = {tool["function"]["name"]: tool["function"]["parameters"] for tool in server.requests[0]["tools"]}
-    assert set(offered["answer_from_documents"]["properties"]) == {"question", "k", "filter", "as_of", "show_steps"}
+    assert set(offered["answer_from_documents"]["properties"]) == {"query", "k", "filter", "as_of", "show_steps"}
     assert set(offered["search_documents"]["properties"]) == {"query", "k", "filter", "as_of", "max_tokens"}
 
 

@@ -82,8 +82,6 @@ _AS_OF = Field(
 )
 _DOC_ID = Field(min_length=1, description="A document, as results name it in brackets.")
 
-_SHOW_STEPS = "Also return the steps: thoughts, searches and what they found."
-
 _OTHER_WORDS = {
     "question": "query",
     "input": "query",
@@ -149,22 +147,16 @@ class ExplainArguments(QueryArguments):
     doc_id: str | None = Field(default=None, description="Explain why this document is, or is not, among the results.")
 
 
-class AnswerArguments(BaseModel):
+class AnswerArguments(QueryArguments):
     """Arguments of a tool that answers."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    question: str = Field(min_length=1, description="A complete question, with names spelled out.")
-    k: int | None = _K
-    filter: Filter = _FILTER
-    as_of: str | None = _AS_OF
-    show_steps: bool = Field(default=False, description=_SHOW_STEPS)
+    query: str = Field(min_length=1, description="A complete question, with names spelled out.")
+    show_steps: bool = Field(default=False, description="Also return the steps: thoughts, searches and their results.")
 
 
-class AskArguments(QueryArguments):
+class AskArguments(AnswerArguments):
     """Arguments of `ask`."""
 
-    show_steps: bool = Field(default=False, description=_SHOW_STEPS)
     via: Literal["single", "ircot", "self-ask"] = Field(
         default="single",
         description=(

@@ -160,7 +160,7 @@ async def test_what_another_retriever_finds_comes_back_as_it_is(adapter, documen
 
 
 SEARCH = ["query", "k", "filter", "as_of", "max_tokens"]
-ASK = ["question", "k", "filter", "as_of", "show_steps"]
+ASK = ["query", "k", "filter", "as_of", "show_steps"]
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ async def test_a_model_narrows_and_never_widens(adapter, index_of):
     assert searched[1] == []
     _, found = await adapter.call(answering(adapter, mine, "single"), question=QUESTION, k=2, filter="kind=person")
     assert [hit.metadata["kind"] for hit in found] == ["person"] * 2
-    asked = await adapter.call(answering(adapter, mine, "single"), question=QUESTION, filter={"kind": "ship"})
+    asked = await adapter.call(answering(adapter, mine, "single"), query=QUESTION, filter={"kind": "ship"})
     assert asked == ("No answer.\n\nOutcome: unanswered. The evidence is sufficient: no (stopped by empty_index).", [])
 
 
@@ -217,7 +217,7 @@ async def test_a_model_narrows_and_never_widens(adapter, index_of):
         ({"query": "   "}, "is empty"),
         ({"question": "who", "k": 0}, "k must be at least 1"),
         ({"question": "who", "via": "ircot"}, "there is no argument via"),
-        ({}, "question is missing"),
+        ({}, "query is missing"),
         ({"question": "   "}, "is empty"),
     ],
 )
@@ -233,12 +233,13 @@ async def test_wrong_arguments_are_told_in_our_words_and_ask_nobody(adapter, too
 
 @pytest.mark.parametrize("via", ["ircot", "self-ask", "single", "a reasoner of its own"])
 async def test_a_short_answer_with_its_sources(adapter, index_of, via):
+    """All tools call it a query; a `question` is read as one."""
     source = adapter.over(index_of(), k=10)
     if via in SCRIPTS:
         made = answering(adapter, source, via)
     else:
         made = adapter.package.create_sire_answer_tool(adapter.reasoner("ircot", source, plays(*SCRIPTS["ircot"])))
-    content, found = await adapter.call(made, question=QUESTION)
+    content, found = await adapter.call(made, **{"question" if via == "single" else "query": QUESTION})
     (name,) = found[0].doc_ids
     assert content.split("\n\n") == [
         f"In 1931 [{name}]",
