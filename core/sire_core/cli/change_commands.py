@@ -198,7 +198,7 @@ def _note_embedder(codes: Sequence[str], folder: Path | None) -> None:
     else:
         note(
             "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 10 to 20 points "
-            f"more: {model}/bge-small-en-v1.5."
+            f"more, on questions with the words of the text about as much: {model}/bge-small-en-v1.5."
         )
 
 

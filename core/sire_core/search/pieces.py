@@ -55,7 +55,10 @@ class Piece(NamedTuple):
     end: int
     kind: str
     headings: _Spans = ()  # Of the headings above it in the text
-    header: tuple[int, int] = (0, 0)  # Span of the header of its table; of the sentence that leads to its list
+    header: tuple[int, int] = (
+        0,
+        0,
+    )  # Span of the header of its table, of the item around it, of what leads to its list
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,12 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     pieces = tuple(_sentences(text, blocks, title) if by_sentence else _joined(_cut(text, blocks, title), text))
     of_title = text_stems(title, spoken)
     spans = [text[piece.start : piece.end] for piece in pieces]
+    items = {piece.start for piece in pieces if piece.kind == ITEM}
     heads = [
-        (*piece.headings, piece.header) if by_sentence or piece.kind == ROW else piece.headings for piece in pieces
+        (*piece.headings, piece.header)
+        if (by_sentence or piece.kind == ROW) and piece.header[0] not in items  # an item around another is shown only
+        else piece.headings
+        for piece in pieces
     ]
     tokens = tuple(map(count_tokens, spans))
     kinds = {block.start: block.kind for block in blocks}
@@ -194,6 +201,7 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
     short: Piece | None = None
     lead = header = (0, 0)
     led = ""
+    outer: dict[int, tuple[int, int]] = {}  # items around, by level
     for block in blocks:
         if block.kind in (HEADING, FURNITURE, FIELD):
             short, lead = None, (0, 0)
@@ -205,10 +213,14 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
         lead = lead if block.kind in (led, CODE) and led in (ITEM, CODE) else (0, 0)
         whole = Piece(block.start, block.end, block.kind, headings_above(block.path))
         spans = [(block.start, block.end)] if block.kind == ROW else sentence_spans(text, whole)
+        outer = {level: span for level, span in outer.items() if block.kind == ITEM and level < block.level}
+        leading = outer[max(outer)] if outer else lead
+        if block.kind == ITEM:
+            outer[block.level] = (block.start, spans[-1][1])
         if block.kind == CODE:
             spans = list(spans_of(text, block.start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS))
         for start, end in spans:
-            above = header if block.kind == ROW else lead if block.kind == CODE or start == block.start else (0, 0)
+            above = header if block.kind == ROW else leading if block.kind == CODE or start == block.start else (0, 0)
             piece = whole._replace(start=start, end=end, header=above)
             if short is not None and short.headings == piece.headings and not (is_mail and block.kind == QUOTE):
                 piece = piece._replace(start=short.start)

@@ -781,3 +781,15 @@ def test_a_name_joined_by_hyphens_that_no_hit_has_as_a_whole_is_warned_of(option
     text = "`serve-expired-ttl` limits how long expired data is served, `stale-max` how much. The cache has a ttl."
     note = unanswered_note(f"What is the default of the option {option} of the cache?", [hit("a", text, "Serving")])
     assert note == ("" if is_there else f"No hit mentions '{option}'.")
+
+
+def test_an_item_inside_another_is_quoted_with_it():
+    text = (
+        "* The first failure is answered after two seconds by the daemon that waits.\n* For IPv6 it blocks the entire "
+        "/48 block, which may not be wanted.\n  * `PENALTY_MASK` in the sources sets this.\n\n# Load\n\nOther clients "
+        "go on as before, whatever happened to the one that failed."
+    )
+    quote, *_ = extract_sentences("What does PENALTY_MASK affect?", [hit("a", text, "Failures")])
+    assert "For IPv6 it blocks the entire /48 block" in quote.text
+    assert quote.text.endswith("PENALTY_MASK in the sources sets this.")
+    assert "daemon" not in quote.text
