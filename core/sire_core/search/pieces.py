@@ -201,8 +201,7 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
     short: Piece | None = None
     lead = header = (0, 0)
     led = ""
-    outer: dict[int, tuple[int, int]] = {}  # items around, by level
-    for block in blocks:
+    for block, outer in zip(blocks, _outer_items(blocks), strict=True):
         if block.kind in (HEADING, FURNITURE, FIELD):
             short, lead = None, (0, 0)
             continue
@@ -211,12 +210,9 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
             continue
         led = led or block.kind
         lead = lead if block.kind in (led, CODE) and led in (ITEM, CODE) else (0, 0)
+        leading = outer or lead
         whole = Piece(block.start, block.end, block.kind, headings_above(block.path))
         spans = [(block.start, block.end)] if block.kind == ROW else sentence_spans(text, whole)
-        outer = {level: span for level, span in outer.items() if block.kind == ITEM and level < block.level}
-        leading = outer[max(outer)] if outer else lead
-        if block.kind == ITEM:
-            outer[block.level] = (block.start, spans[-1][1])
         if block.kind == CODE:
             spans = list(spans_of(text, block.start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS))
         for start, end in spans:
@@ -232,6 +228,16 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
             lead, led = spans[-1], ""
     if short is not None:
         yield short
+
+
+def _outer_items(blocks: Sequence[Block]) -> Iterator[tuple[int, int] | None]:
+    """Span of the item that each block stands in; None for none."""
+    outer: dict[int, tuple[int, int]] = {}
+    for block in blocks:
+        outer = {level: span for level, span in outer.items() if block.kind == ITEM and level < block.level}
+        yield outer[max(outer)] if outer else None
+        if block.kind == ITEM:
+            outer[block.level] = (block.start, block.end)
 
 
 def _ends(line: str) -> bool:
