@@ -34,6 +34,7 @@ PASSAGES = 24
 """Hits that sentences are chosen from."""
 MAX_TOKENS = 280
 """Tokens of all quotes."""
+_DOUBTED_PART = 2  # Of so many parts of the tokens one where it is doubted that the hits answer
 _WITHIN = {"parts": 4.0, "whole": 3.5}  # By how much less than the best a sentence may score
 _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): (0.5, inf), (False, True): (0.3, inf)}
 """Bonus of a sentence beside a chosen one, and how much less than that one at most; by whether they share a
@@ -89,7 +90,7 @@ def extract_with_note(question: str, hits: Sequence[Hit], max_tokens: int = MAX_
     judged = judge_hits(question, hits)
     if not judged.is_near:
         return [], judged.note
-    quotes = _best_sentences(question, hits, max_tokens)
+    quotes = _best_sentences(question, hits, max_tokens if judged.is_answered else max_tokens // _DOUBTED_PART)
     return quotes, judged.note or judged.note_of([quote.hit - 1 for quote in quotes])
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
-from sire_core.documents.blocks import ROW
+from sire_core.documents.blocks import ROW, line_cells
 from sire_core.search.pieces import unpacked
 from sire_core.text.lexicon import WEEKDAYS
 from sire_core.text.snippets import stems
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NAME_END = re.compile(r"[^\w' -]+")
 _WEEKDAYS = stems(" ".join(WEEKDAYS))
+_NEAR_HITS = 5  # Among which a table is that was found by a name of a piece, whatever its header says
 _MAX_HOLDERS = 3  # Pieces that may have a word that links them
 
 
@@ -80,8 +81,9 @@ class NameLinks:
         """Rows about a name of a piece, each with all rows of its table; for each table once.
 
         The question tells nothing about the rows of such a table. Either it has words of the header that the piece
-        lacks, or the passage of the table was found by the name, which its row begins with. Of several rows with a name
-        that one counts, of those with another first cell only a single one.
+        lacks, or the passage of the table is one of the first and was found by the name, which its row begins with. A
+        row that begins with a word of the piece as no other does counts before others, as one that begins with a name
+        does, of those with another first cell only a single one.
         """
         candidates, missing = self._candidates, self._question_stems - self._words[candidate]
         for rows in list(self._silent_tables):
@@ -89,9 +91,11 @@ class NameLinks:
             if table == candidates.owner[candidate]:
                 continue
             is_asked = bool(missing & unpacked(candidates.read[table].headings[candidates.number[rows[0]]]))
-            leading = {step.name for step in candidates.passages[table].hit.path}
-            named: set[int] = set()
-            for name, words in self._names(candidate):
+            is_near = candidates.passages[table].rank < _NEAR_HITS
+            leading = {step.name for step in candidates.passages[table].hit.path} if is_near else set()
+            keyed = [row for row in rows if is_asked and self._is_keyed(row, candidate)]
+            named = set(keyed if len(keyed) == 1 else ())
+            for name, words in () if named else self._names(candidate):
                 holders = [row for row in rows if words <= self._words[row]] if is_asked or name in leading else []
                 first = [row for row in holders if self._key(row).startswith(name)]
                 named.update(first or (holders if is_asked and len(holders) == 1 else ()))
@@ -109,8 +113,14 @@ class NameLinks:
                     yield name, own_stems
 
     def _key(self, row: int) -> str:
-        """Text of a row from its first cell on that is no number."""
-        return self._candidates.text(row).lstrip("| 0123456789.")
+        """The first cell of a row that is no number; empty if there is none."""
+        cells = line_cells(self._candidates.text(row))
+        return next((cell for cell in cells if any(map(str.isalpha, cell))), "")
+
+    def _is_keyed(self, row: int, candidate: int) -> bool:
+        """True if a row begins with words of a piece that the question lacks."""
+        words = stems(self._key(row), self._candidates.spoken)
+        return bool(words) and words <= self._words[candidate] - self._question_stems
 
     def _holders(self, candidate: int) -> Iterator[tuple[str, int]]:
         """Rare words of a piece that the question lacks, each with the pieces of other passages that have it."""
