@@ -804,7 +804,7 @@ def test_the_row_that_begins_with_a_word_of_a_quote_comes_before_one_with_a_name
     question = "Who is the owner of what caused the outage on 12 March?"
     quotes = extract_sentences(question, [hit("mail", mail, "Outage"), hit("machines", machines, "Machines"), *others])
     rows = [quote.text for quote in quotes if quote.hit == 2]
-    assert rows and rows[0].startswith("plover: Purpose names; Owner Ravi Menon")
+    assert rows[0].startswith("plover: Purpose names; Owner Ravi Menon")
     assert "gannet" not in rows[0]
 
 
