@@ -797,9 +797,7 @@ def test_an_item_inside_another_is_quoted_with_it():
 
 def test_the_row_that_begins_with_a_word_of_a_quote_comes_before_one_with_a_name_elsewhere():
     mail = "The cause of the outage on 12 March was plover, whose disk was full. Elin Voss has restarted the model."
-    machines = (
-        "| Host | Purpose | Owner |\n| --- | --- | --- |\n| gannet | tide | Elin Voss |\n| plover | names | Ravi Menon |"
-    )
+    machines = "| Host | Purpose | Owner |\n| --- | --- | --- |\n| gannet | tide | Elin Voss |\n| plover | names | Ravi Menon |"
     others = [hit(f"o{n}", f"Ticket {n} is about plover and its memory.", f"Ticket {n}") for n in range(5)]
     question = "Who is the owner of what caused the outage on 12 March?"
     quotes = extract_sentences(question, [hit("mail", mail, "Outage"), hit("machines", machines, "Machines"), *others])
@@ -809,7 +807,9 @@ def test_the_row_that_begins_with_a_word_of_a_quote_comes_before_one_with_a_name
 
 
 def test_doubted_quotes_take_half_the_tokens():
-    barrier = "If the barrier number {n} does not open and lorries are waiting in row {n}, first pull the red lever {n}."
+    barrier = (
+        "If the barrier number {n} does not open and lorries are waiting in row {n}, first pull the red lever {n}."
+    )
     hits = [hit(f"b{n}", "\n\n".join(barrier.format(n=9 * n + m) for m in range(9)), f"Gate {n}") for n in range(9)]
     doubted = "The lorries are stuck because the bar will not go up. What is the first thing to do?"
     for question, most in ((doubted, 140), ("Which lever is first pulled if lorries are waiting?", 280)):
