@@ -226,10 +226,12 @@ def _may_answer(question: str, candidates: Candidates) -> BoolArray:
     """True for sentences that may be quoted: no fragments, and where settings are asked for, none about others."""
     subjects = list(_subjects(candidates))
     explained = identifiers(question).intersection(frozenset().union(*subjects))
+    asked_in = [explained - identifiers(one.hit.unit.title) for one in candidates.passages]  # `pgBackRest` is all of it
     may = []
     for position, subject in enumerate(subjects):
         text = _MARKS_BEFORE.sub("", " ".join(candidates.text(position).split()), count=1)
-        is_foreign = explained and subject and not (subject | identifiers(text)) & explained
+        setting = asked_in[candidates.owner[position]]
+        is_foreign = setting and subject and not (subject | identifiers(text)) & setting
         may.append(not (is_foreign or _FRAGMENT.search(text)))
     return np.array(may, dtype=bool)
 

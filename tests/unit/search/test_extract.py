@@ -815,3 +815,13 @@ def test_doubted_quotes_take_half_the_tokens():
     for question, most in ((doubted, 140), ("Which lever is first pulled if lorries are waiting?", 280)):
         quotes = extract_sentences(question, hits)
         assert most / 2 < count_tokens("\n".join(quote.quoted for quote in quotes)) <= most
+
+
+def test_the_name_of_a_program_that_titles_its_pages_is_no_setting():
+    text = (
+        "## Lock path (`--lock-path`)\n\nThe lock path is where pgMill keeps its locks.\n\n## Timeout (`--mill-timeout`)"
+        "\n\nThe mill-timeout option must be greater than the db-timeout option."
+    )
+    question = "Which option of pgMill must mill-timeout be greater than?"
+    quotes = extract_sentences(question, [part("options", text, "pgMill Reference > Options")])
+    assert "The mill-timeout option must be greater than the db-timeout option." in [quote.text for quote in quotes]
