@@ -55,10 +55,7 @@ class Piece(NamedTuple):
     end: int
     kind: str
     headings: _Spans = ()  # Of the headings above it in the text
-    header: tuple[int, int] = (
-        0,
-        0,
-    )  # Span of the header of its table, of the item around it, of what leads to its list
+    header: tuple[int, int] = (0, 0)  # Span of the header of its table, of what leads to its list, of the item around
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +92,9 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     pieces = tuple(_sentences(text, blocks, title) if by_sentence else _joined(_cut(text, blocks, title), text))
     of_title = text_stems(title, spoken)
     spans = [text[piece.start : piece.end] for piece in pieces]
-    items = {piece.start for piece in pieces if piece.kind == ITEM}
-    heads = [
-        (*piece.headings, piece.header)
-        if (by_sentence or piece.kind == ROW) and piece.header[0] not in items  # an item around another is shown only
-        else piece.headings
-        for piece in pieces
-    ]
+    items = {piece.start for piece in pieces if piece.kind == ITEM}  # one around another is shown only
+    has_head = [(by_sentence or piece.kind == ROW) and piece.header[0] not in items for piece in pieces]
+    heads = [(*one.headings, one.header) if has else one.headings for one, has in zip(pieces, has_head, strict=True)]
     tokens = tuple(map(count_tokens, spans))
     kinds = {block.start: block.kind for block in blocks}
     colons = [False, *map(_leads_on, spans)]
