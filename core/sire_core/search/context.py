@@ -332,7 +332,7 @@ def _features(
 
 
 def _holding(question_stems: Sequence[str], held: Sequence[str]) -> BoolArray:
-    """Membership of the words of a question in some packed ones, bool, `[len(held), words]`."""
+    """Membership of the words of a question in some `stem_text`s, bool, `[len(held), words]`."""
     holds = np.zeros((len(held), len(question_stems)), dtype=bool)
     for column, word in enumerate(map(" {} ".format, question_stems)):
         holds[:, column] = [word in words for words in held]

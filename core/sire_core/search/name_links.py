@@ -10,7 +10,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.blocks import ROW, line_cells
-from sire_core.search.pieces import unpacked
+from sire_core.search.pieces import stem_set
 from sire_core.text.lexicon import WEEKDAYS
 from sire_core.text.snippets import stems
 from sire_core.text.words import find_words
@@ -35,7 +35,7 @@ class NameLinks:
     @cached_property
     def _words(self) -> list[frozenset[str]]:
         """Stems of each piece."""
-        return [unpacked(words) for each in self._candidates.read for words in each.words]
+        return [stem_set(words) for each in self._candidates.read for words in each.words]
 
     @cached_property
     def _silent_tables(self) -> list[list[int]]:
@@ -53,6 +53,16 @@ class NameLinks:
         """Number of the pieces that have each word."""
         return Counter(chain.from_iterable(self._words))
 
+    @cached_property
+    def _keys(self) -> dict[int, tuple[str, frozenset[str]]]:
+        """The first cell of each row that is no number, and its stems; empty ones if there is none."""
+        rows = (number for number, piece in enumerate(self._candidates.pieces()) if piece.kind == ROW)
+        cells = {row: line_cells(self._candidates.text(row)) for row in rows}
+        keys = {
+            row: next((cell for cell in of_row if any(map(str.isalpha, cell))), "") for row, of_row in cells.items()
+        }
+        return {row: (key, stems(key, self._candidates.spoken)) for row, key in keys.items()}
+
     def rows(self, candidate: int) -> Iterator[int]:
         """Rows of other passages with a rare word of a piece that the question lacks.
 
@@ -64,11 +74,11 @@ class NameLinks:
         for _, other in self._holders(candidate) if self._has_rows else ():
             table, number = candidates.owner[other], candidates.number[other]
             each = candidates.read[table]
-            if each.pieces[number].kind == ROW and missing & (self._words[other] | unpacked(each.headings[number])):
+            if each.pieces[number].kind == ROW and missing & (self._words[other] | stem_set(each.headings[number])):
                 linked.setdefault((table, each.pieces[number].header), []).append(other)
         names = [name for name, _ in self._names(candidate)] if linked else []
         for rows in linked.values():
-            yield from [row for row in rows if any(map(self._key(row).startswith, names))] or rows
+            yield from [row for row in rows if any(map(self._keys[row][0].startswith, names))] or rows
 
     def named(self, candidate: int) -> Iterator[int]:
         """Pieces of other passages with such a word that is a name, and words of the question that a piece lacks."""
@@ -90,14 +100,15 @@ class NameLinks:
             table = candidates.owner[rows[0]]
             if table == candidates.owner[candidate]:
                 continue
-            is_asked = bool(missing & unpacked(candidates.read[table].headings[candidates.number[rows[0]]]))
+            is_asked = bool(missing & stem_set(candidates.read[table].headings[candidates.number[rows[0]]]))
             is_near = candidates.passages[table].rank < _NEAR_HITS
             leading = {step.name for step in candidates.passages[table].hit.path} if is_near else set()
-            keyed = [row for row in rows if is_asked and self._is_keyed(row, candidate)]
+            told = self._words[candidate] - self._question_stems if is_asked else frozenset()
+            keyed = [row for row in rows if self._keys[row][1] and self._keys[row][1] <= told]
             named = set(keyed if len(keyed) == 1 else ())
             for name, words in () if named else self._names(candidate):
                 holders = [row for row in rows if words <= self._words[row]] if is_asked or name in leading else []
-                first = [row for row in holders if self._key(row).startswith(name)]
+                first = [row for row in holders if self._keys[row][0].startswith(name)]
                 named.update(first or (holders if is_asked and len(holders) == 1 else ()))
             if named:
                 self._silent_tables.remove(rows)
@@ -111,16 +122,6 @@ class NameLinks:
                 own_stems = stems(name, self._candidates.spoken)
                 if len(own_stems) > 1 and not own_stems & self._question_stems:
                     yield name, own_stems
-
-    def _key(self, row: int) -> str:
-        """The first cell of a row that is no number; empty if there is none."""
-        cells = line_cells(self._candidates.text(row))
-        return next((cell for cell in cells if any(map(str.isalpha, cell))), "")
-
-    def _is_keyed(self, row: int, candidate: int) -> bool:
-        """True if a row begins with words of a piece that the question lacks."""
-        words = stems(self._key(row), self._candidates.spoken)
-        return bool(words) and words <= self._words[candidate] - self._question_stems
 
     def _holders(self, candidate: int) -> Iterator[tuple[str, int]]:
         """Rare words of a piece that the question lacks, each with the pieces of other passages that have it."""

@@ -64,8 +64,8 @@ class PassagePieces:
 
     text: str
     pieces: tuple[Piece, ...]
-    words: tuple[str, ...]  # stems of each, see `packed`
-    headings: tuple[str, ...]  # stems of the title and of the headings above each, packed
+    words: tuple[str, ...]  # stems of each, see `stem_text`
+    headings: tuple[str, ...]  # stems of the title and of the headings above each
     tokens: tuple[int, ...]  # by `count_tokens`
     links: tuple[int, ...]
     led: tuple[bool, ...]  # whether each is short and begins with code, an item or a row that a colon leads to, or
@@ -75,14 +75,14 @@ class PassagePieces:
     vectors: list[NDArray[np.float16]] = field(default_factory=list, compare=False, repr=False)  # See `piece_vectors`
 
 
-def packed(words: Iterable[str]) -> str:
-    """Words as one string, each between spaces: a tenth of the memory of a set, and many passages are remembered."""
-    return f" {' '.join(words)} "
+def stem_text(stems: Iterable[str]) -> str:
+    """Stems as one string, each between spaces: a tenth of the memory of a set, and many passages are remembered."""
+    return f" {' '.join(stems)} "
 
 
-def unpacked(words: str) -> frozenset[str]:
-    """The words of `packed`."""
-    return frozenset(words.split())
+def stem_set(text: str) -> frozenset[str]:
+    """The stems of a `stem_text`."""
+    return frozenset(text.split())
 
 
 @lru_cache(8192)
@@ -100,11 +100,11 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     colons = [False, *map(_leads_on, spans)]
     broken = [False, *(piece.kind == PARAGRAPH and not _ends(span) for piece, span in zip(pieces, spans, strict=True))]
     stems_above = {span: text_stems(text[slice(*span)], spoken) for span in {*chain(*heads)}}
-    above = {spans_: packed(of_title.union(*map(stems_above.__getitem__, spans_))) for spans_ in set(heads)}
+    above = {spans_: stem_text(of_title.union(*map(stems_above.__getitem__, spans_))) for spans_ in set(heads)}
     return PassagePieces(
         text,
         pieces,
-        tuple(packed(text_stems(span, spoken)) for span in spans),
+        tuple(stem_text(text_stems(span, spoken)) for span in spans),
         tuple(map(above.__getitem__, heads)),
         tokens,
         tuple(span.count("](") for span in spans),

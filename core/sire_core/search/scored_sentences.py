@@ -15,7 +15,7 @@ from sire_core.documents.blocks import CODE, ITEM, PARAGRAPH, ROW
 from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, ranked
 from sire_core.search.name_links import rows_by_table
-from sire_core.search.pieces import Piece, unpacked
+from sire_core.search.pieces import Piece, stem_set
 from sire_core.text.asking import AskingRules, asking_rules
 from sire_core.text.days import is_day
 from sire_core.text.languages import language_among
@@ -182,7 +182,7 @@ class ScoredSentences:
 
     def words(self, position: int) -> frozenset[str]:
         """Stems of a sentence."""
-        return unpacked(self.candidates.read[self.candidates.owner[position]].words[self.candidates.number[position]])
+        return stem_set(self.candidates.read[self.candidates.owner[position]].words[self.candidates.number[position]])
 
 
 def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> DoubleArray:
@@ -199,7 +199,7 @@ def _own_features(question: str, asking: AskingRules, candidates: Candidates) ->
     rows = []
     for row, number in zip(candidates.owner, candidates.number, strict=True):
         each, hit = candidates.read[row], hits[row]
-        words, tokens, piece = unpacked(each.words[number]), each.tokens[number], each.pieces[number]
+        words, tokens, piece = stem_set(each.words[number]), each.tokens[number], each.pieces[number]
         text, via = (
             each.text[piece.start : piece.end],
             stems(hit.led_by if row < _FOLLOWED and piece.kind != ROW else "", spoken),
@@ -207,7 +207,7 @@ def _own_features(question: str, asking: AskingRules, candidates: Candidates) ->
         is_asked_code = asking.asks_code(question) or names & identifiers(text)
         rows.append(
             (
-                alike.share(text, words | unpacked(each.headings[number])),
+                alike.share(text, words | stem_set(each.headings[number])),
                 sum(weight[word] for word in words & question_stems) / (sum(weight[word] for word in words) or 1.0),
                 log(1 + tokens),
                 tokens < _SHORT_TOKENS,

@@ -16,7 +16,7 @@ from sire_core.text.lexicon import MONTHS
 
 _MAX_SPAN = 45  # Days from the first to the last of a line with two, such as a week of a roster
 _LEAP_YEAR = 2000  # Has every day
-_BOTH = 2  # Days of a line that is from one to the other
+_PARTS = ("year", "month", "day")
 _CONTEXTS: tuple[Literal["format", "stand-alone"], ...] = ("format", "stand-alone")
 _DAY = re.compile(r"(?:\d{4}-)?\d\d-\d\d")
 _IN_DIGITS = re.compile(
@@ -54,7 +54,7 @@ def days_in(text: str, spoken: Language | None, words: Collection[str] = ()) -> 
     for line in text.splitlines():
         named = [*_in_digits(line), *(_written(line, months) if is_written else ())]
         of_years = {day for day, has_year in named if has_year}
-        if len(of_years) == _BOTH and (max(of_years) - min(of_years)).days <= _MAX_SPAN:
+        if len(of_years) == 2 and (max(of_years) - min(of_years)).days <= _MAX_SPAN:
             named += [(day, True) for day in _between(min(of_years), max(of_years))]
         days.update(f"{day:%m-%d}" for day, _ in named)
         days.update(day.isoformat() for day, has_year in named if has_year)
@@ -65,9 +65,6 @@ def _in_digits(line: str) -> Iterator[tuple[date, bool]]:
     for match in _IN_DIGITS.finditer(line):
         year, month, day = (match[part] or match[f"{part}_of"] or match[f"east_{part}"] for part in _PARTS)
         yield from _day(year, int(month), day)
-
-
-_PARTS = ("year", "month", "day")
 
 
 def _written(line: str, months: Mapping[str, int]) -> Iterator[tuple[date, bool]]:
