@@ -103,8 +103,8 @@ class NameLinks:
             is_asked = bool(missing & stem_set(candidates.read[table].headings[candidates.number[rows[0]]]))
             is_near = candidates.passages[table].rank < _NEAR_HITS
             leading = {step.name for step in candidates.passages[table].hit.path} if is_near else set()
-            told = self._words[candidate] - self._question_stems if is_asked else frozenset()
-            keyed = [row for row in rows if self._keys[row][1] and self._keys[row][1] <= told]
+            new_words = self._words[candidate] - self._question_stems if is_asked else frozenset()
+            keyed = [row for row in rows if self._keys[row][1] and self._keys[row][1] <= new_words]
             named = set(keyed if len(keyed) == 1 else ())
             for name, words in () if named else self._names(candidate):
                 holders = [row for row in rows if words <= self._words[row]] if is_asked or name in leading else []
